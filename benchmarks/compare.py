@@ -14,7 +14,7 @@ from benchmarks.baselines import blackbox, paper
 from benchmarks.baselines.warm import Warm, WarmDaqp, WarmHighs, WarmSolvers
 from benchmarks.problems import COSTS, Array, Problem, problems
 from benchmarks.sizes import Sizes
-from benchmarks.timing import best_of, interleaved, timed
+from benchmarks.timing import best_of, in_the_long_run, interleaved, timed
 
 ENGINE, TWO_JOBS, SINGLE = "engine, 1 job", "engine, 2 jobs", "engine, row by row"
 WARM_HIGHS, WARM_DAQP = "warm HiGHS", "warm DAQP"
@@ -81,6 +81,7 @@ def runs_of(problem: Problem, cost: str, sizes: Sizes) -> dict[str, _Run]:
 def _engine_runs(problem: Problem, cost: str, sizes: Sizes) -> dict[str, _Run]:
     explainer = problem.explainer(cost)
     start = problem.head(min(1000, sizes.rows))
+    in_the_long_run()
     explainer.explain_batch(start.rows, start.wish, n_jobs=2)  # compiles, or loads from disk
     few = problem.head(sizes.single)
 

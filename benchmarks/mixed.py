@@ -29,7 +29,7 @@ from benchmarks.mixed_problems import (
     lifted_from_pca,
 )
 from benchmarks.report import duration, plain, row, write_atomically
-from benchmarks.timing import interleaved, timed
+from benchmarks.timing import in_the_long_run, interleaved, timed
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,7 @@ def run(problem: MixedProblem) -> Timed:
 
 def measure(sizes: Sizes) -> dict[str, Any]:
     """Run everything, one thing at a time."""
+    in_the_long_run()
     start, where = perf_counter(), environment()
     found = []
     for problem in _problems(sizes):

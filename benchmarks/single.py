@@ -33,6 +33,7 @@ from benchmarks.baselines.cells import LEAST_MARGIN, MARGIN_SHARE, Array, Cell, 
 from benchmarks.baselines.warm import Warm, WarmDaqp, WarmHighs
 from benchmarks.figures import environment
 from benchmarks.report import plain, row, write_atomically
+from benchmarks.timing import in_the_long_run
 from counterlvq.lvq import GMLVQ
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -265,6 +266,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
     chosen = parser.parse_args(arguments)
+    in_the_long_run()
     with threadpool_limits(1):
         where = environment()
         found = run(chosen.rows, chosen.repeats)

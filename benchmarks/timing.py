@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeVar
@@ -13,6 +14,17 @@ import numpy as np
 
 Result = TypeVar("Result")
 Key = TypeVar("Key", bound=Hashable)
+
+
+def in_the_long_run() -> None:
+    """Have kernels compiled by their first call, as in a process that has answered for a while.
+
+    Earlier checkouts compile them then in any case.
+    """
+    with suppress(ImportError):
+        from counterlvq.numeric.interpreting import compile_from_now_on
+
+        compile_from_now_on()
 
 
 def timed(work: Callable[[], Result]) -> tuple[float, Result]:
