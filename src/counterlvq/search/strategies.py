@@ -46,7 +46,7 @@ _MOST_PREPARED = 1 << 28
 _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
 # Where relaxations lift what the metrics see: the most boxes, and the products of numbers that
 # "auto" spends on one answer.
-_SEEN_BUDGET, _WORK = 400, 2e10
+_SEEN_BUDGET, _WORK = 400, 6e10
 # Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
 # real tables need, but conditions that no whole numbers meet could go on for ever.
 _GRID_BUDGET = 5000
@@ -325,7 +325,10 @@ class BranchAndBound:
 
         warm_up_bounds()
         if self._is_local:
+            from counterlvq.solvers.kernels.symmetric import warm_up as warm_up_relaxations
+
             warm_up()
+            warm_up_relaxations()
 
     def find(
         self, question: Asked, context: SearchContext, report: Reporter | None
