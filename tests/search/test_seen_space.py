@@ -150,6 +150,30 @@ def test_columns_that_nothing_sees_change_nothing(cost: Any) -> None:
 # --- certificates -------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+def test_the_exact_checker_confirms_cuts_where_metrics_see_everything(cost: str) -> None:
+    """Cuts go across mixtures there too, and not along features."""
+    found = 0
+    for seed in range(12):
+        question = draw("per prototype", cost, seed, d=4)
+        explainer = question.explainer("auto")
+        cf = explainer.explain(question.x, question.target)
+        cut = [tree for tree in trees(cf) if len(tree.forms)]
+        if cf.status != "optimal" or not cut:
+            continue
+        found += 1
+        assert explainer.verify(cf) == cf.lower_bound
+        for tree in cut:
+            shapes = {prices.form_cross.shape for prices in tree.prices}
+            assert shapes == {(len(tree.forms), len(tree.forms))}
+            assert (tree.feature[tree.feature >= 0] >= 4).all()
+        writer = Writer.of(explainer)
+        line = writer.line(cf)
+        assert not writer.lowered
+        assert writer.checker.shown(exact(line)).is_closed
+    assert found
+
+
 def cut_across_forms() -> tuple[LocalQuestion, clvq.Explainer, clvq.Counterfactual]:
     """Find a proof that needs cuts across forms."""
     for seed in range(40):

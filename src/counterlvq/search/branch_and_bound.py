@@ -136,6 +136,7 @@ class Branching(CellSearch):
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
     _work: float = field(init=False, default=0.0)
+    _looked_at: float = field(init=False, default=np.inf)  # cost that the last box reckons with
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
@@ -292,7 +293,7 @@ class Branching(CellSearch):
     def _look(self, queue: list[tuple[float, int]], number: int) -> None:
         """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
         node = self._nodes[number]
-        cap = self._cost
+        cap = self._looked_at = self._cost
         box = self.question.inside(node.box, cap)
         sides = self._sides(node.prototype, node.within, box, cap)
         is_empty = box.is_empty or (sides is not None and sides.is_empty)
@@ -394,6 +395,9 @@ class Branching(CellSearch):
         if where is None:
             return
         node.feature, node.at = where
+        if node.cap > self._looked_at:
+            # Multipliers that were found for a dearer answer: whoever checks them has its box.
+            box = self.question.inside(node.box, node.cap)
         children = []
         for part, within in self._parts(box, node.within, *where):
             inner = self.question.inside(part, node.cap)
