@@ -202,7 +202,8 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
     at = np.arange(len(normal))
     normal[at, at] *= 1.0 + LEAST_CURVE
     try:
-        root = cho_factor(normal, overwrite_a=True, check_finite=False)
+        # Transposed it is stored as the factor is, and need not be copied.
+        root = cho_factor(normal.T, lower=True, overwrite_a=True, check_finite=False)
     except (np.linalg.LinAlgError, ValueError):
         return None
     slope, count = program.slope(x), s.size + len(N)
