@@ -1,19 +1,18 @@
-"""Local metrics in the user's own columns, beside the space of the components that they see.
+"""Local metrics in the user's own columns: problems, and how each is measured.
 
-`python -m benchmarks.local --columns`, with `--rows N` and `--problem NAME`. Times are those of the
-processor, so that other work on the machine does not count; shares and ratios are of one run.
-Limits of `global` are those of the clock.
+`python -m benchmarks.local --columns`, with `--rows N`, `--problem NAME` and `--cost COST`. Times
+are those of the processor, limits of `global` too, so that other work on the machine does not
+count.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from statistics import median
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -24,17 +23,23 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
-from benchmarks.figures import environment
-from benchmarks.mixed_problems import ames_problem
 from benchmarks.problems import Array
-from benchmarks.report import plain, write_atomically
+from counterlvq.certificate_files.lines import Writer, exact
+from counterlvq.datasets import load_ames_mixed
 
 SEED, PER_CLASS = 23, 3
 COLUMNS, COMPONENTS = "columns", "components"
+CANCER_5, DIGITS_10, CANCER, DIGITS = "cancer, PCA 5", "digits, PCA 10", "cancer", "digits"
 MIXED, OFFSETS = "Ames, mixed columns", "wine, QDA"
-# Seconds of `global`, and the problems and costs that it is asked about.
+NAMES = (CANCER_5, DIGITS_10, CANCER, DIGITS, MIXED, OFFSETS)
+# Components of PCA, where there are any.
+COMPONENTS_OF = {CANCER_5: 5, DIGITS_10: 10}
+# Seconds of `global`, the problems and costs that it is asked about, and those where `auto` is not.
 LIMIT = 20.0
-GLOBAL = (("digits, PCA 10", "L1"), ("digits", "L1"))
+GLOBAL = ((DIGITS_10, "L1"), (DIGITS, "L1"))
+ONLY_GLOBAL = (DIGITS, "L1")
+# Certificates that the exact checker reads, of each run: it takes seconds for the large ones.
+CHECKED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,36 +88,44 @@ class ColumnRun:
     proved: list[bool]
     gaps: list[float]
     boxes: list[int]
-
-
-def names() -> dict[str, tuple[str, int]]:
-    """Problems by name: table and components, 0 for none."""
-    return {
-        "cancer, PCA 5": ("cancer", 5),
-        "digits, PCA 10": ("digits", 10),
-        "cancer": ("cancer", 0),
-        "digits": ("digits", 0),
-        MIXED: ("Ames", 0),
-        OFFSETS: ("wine", 0),
-    }
+    checked: int = 0  # certificates that the exact checker has read
+    confirmed: int = 0  # and those of which it says the same
 
 
 def mixed_problem(cost: str, n: int) -> ColumnProblem:
-    """Ten columns of whole numbers and levels."""
-    asked = ames_problem(cost, "local", n)
+    """Ten columns of whole numbers and levels, rows of either class."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    table, label = load_ames_mixed()
+    numbers = [name for name in table.columns if table[name].dtype.kind == "i"]
+    levels = [name for name in table.columns if name not in numbers]
+    train, test, labels, _ = train_test_split(table, label, random_state=SEED, stratify=label)
+    steps = make_column_transformer(
+        (StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), levels)
+    )
+    last = clvq.LGMLVQ(prototypes_per_class=PER_CLASS, random_state=SEED)
+    fitted = make_pipeline(steps, last).fit(train, labels)
+    cost_of = clvq.Manhattan(clvq.mad_weights(train))
+    if cost == "L2":
+        cost_of = clvq.Mahalanobis(np.diag(clvq.mad_weights(train[numbers]) ** 2))
+    rng = np.random.default_rng(SEED)
+    rows = test.iloc[rng.choice(len(test), n, replace=False)]
+    targets = [next(c for c in fitted.classes_ if c != now) for now in fitted.predict(rows)]
     return ColumnProblem(
-        MIXED, asked.model, np.zeros((0, asked.width)), asked.inputs, asked.targets,
-        asked.features, asked.constraints, asked.price,
+        MIXED, fitted, np.zeros((0, table.shape[1])), [rows.iloc[i] for i in range(n)], targets,
+        train, ("year_built == original(year_built)", "lot_area == original(lot_area)"), cost_of,
     )  # fmt: skip
 
 
-def problem(name: str, n: int) -> ColumnProblem:
+def problem(name: str, cost: str, n: int) -> ColumnProblem:
     """Fit a pipeline, and draw rows and targets, all with a fixed seed."""
-    table, components = names()[name]
-    load = {"cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine}[table]
-    X, y = load(return_X_y=True)
+    if name == MIXED:
+        return mixed_problem(cost, n)
+    load = {"cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine}
+    X, y = load[name.partition(",")[0]](return_X_y=True)
     train, test, labels, _ = train_test_split(X, y, random_state=SEED, stratify=y)
-    steps = [StandardScaler(), *([PCA(components)] if components else [])]
+    steps = [StandardScaler(), *([PCA(COMPONENTS_OF[name])] if name in COMPONENTS_OF else [])]
     model = clvq.LGMLVQ(prototypes_per_class=PER_CLASS, random_state=SEED)
     if name == OFFSETS:
         model = QuadraticDiscriminantAnalysis(reg_param=0.1)
@@ -134,72 +147,55 @@ def price(cost: str, train: Array) -> clvq.Cost:
 
 
 def run(asked: ColumnProblem, space: str, cost: str, method: str = "auto") -> ColumnRun:
-    """Answer every row."""
+    """Answer every row; the exact checker reads the first proofs."""
     _, train, rows = asked.seen(space)
     explainer = asked.explainer(space, cost, method)
-    explainer.explain(rows[0], target=asked.targets[0])  # loads what is compiled
-    seconds, proved, gaps, boxes = [], [], [], []
+    if method == "auto":
+        explainer.explain(rows[0], target=asked.targets[0])  # loads what is compiled
+    found = ColumnRun(asked.name, space, cost, method, train.shape[1], [], [], [], [])
+    answers = []
     for row, target in zip(rows, asked.targets, strict=True):
         begun = time.process_time()
-        cf = explainer.explain(row, target=target)
-        seconds.append(time.process_time() - begun)
-        proved.append(cf.status == "optimal")
-        gaps.append(float(cf.gap))
-        boxes.append(sum(len(tree.prices) for tree in cf.certificate.trees))
-    width = train.shape[1]
-    return ColumnRun(asked.name, space, cost, method, width, seconds, proved, gaps, boxes)
+        with limits_by_processor():
+            cf = explainer.explain(row, target=target)
+        found.seconds.append(time.process_time() - begun)
+        found.proved.append(bool(cf.status == "optimal"))
+        found.gaps.append(float(cf.gap))
+        found.boxes.append(sum(len(tree.prices) for tree in cf.certificate.trees))
+        answers.append(cf)
+    shown = [cf for cf, flag in zip(answers, found.proved, strict=True) if flag][:CHECKED]
+    confirmed = sum(is_confirmed(explainer, cf) for cf in shown)
+    return ColumnRun(**{**vars(found), "checked": len(shown), "confirmed": confirmed})
 
 
-def measure(chosen: Sequence[str], n: int) -> Iterator[ColumnRun]:
+@contextmanager
+def limits_by_processor() -> Iterator[None]:
+    """Let searches look at the time of the processor instead of the clock."""
+    with patch.object(time, "monotonic", time.process_time):
+        yield
+
+
+def is_confirmed(explainer: clvq.Explainer, cf: clvq.Counterfactual) -> bool:
+    """Whether the exact checker closes a proof by rational arithmetic, from its file alone."""
+    writer = Writer.of(explainer)
+    line = writer.line(cf)
+    return bool(not writer.lowered and writer.checker.shown(exact(line)).is_closed)
+
+
+def methods(name: str, cost: str) -> Iterator[str]:
+    """Methods that a problem is measured with."""
+    if (name, cost) != ONLY_GLOBAL:
+        yield "auto"
+    if (name, cost) in GLOBAL:
+        yield "global"
+
+
+def measure(chosen: Sequence[str], costs: Sequence[str], n: int) -> Iterator[ColumnRun]:
     """Run problems, in the columns and, where there are components, in these."""
     for name in chosen:
-        spaces = (COMPONENTS, COLUMNS) if names()[name][1] else (COLUMNS,)
-        for cost in ("L1", "L2"):
-            asked = mixed_problem(cost, n) if name == MIXED else problem(name, n)
+        spaces = (COMPONENTS, COLUMNS) if name in COMPONENTS_OF else (COLUMNS,)
+        for cost in costs:
+            asked = problem(name, cost, n)
             for space in spaces:
-                yield run(asked, space, cost)
-                if (name, cost) in GLOBAL:
-                    yield run(asked, space, cost, "global")
-
-
-def markdown(runs: Sequence[ColumnRun]) -> str:
-    """Tables of one run."""
-    lines = [
-        "# Local metrics in the user's own columns",
-        "",
-        f"`python -m benchmarks.local --columns`: LGMLVQ with {PER_CLASS} prototypes per class "
-        "behind `StandardScaler` and, where it says so, `PCA`; `auto`, or `global` with "
-        f"{LIMIT:g} s; rows that were not fitted, random targets. {OFFSETS}: scikit-learn's QDA "
-        f"behind `StandardScaler`. {MIXED}: those of `benchmarks.mixed`, with 2 prototypes per "
-        "class, fitted rows and one target. Seconds are those of the processor. The ratio is to "
-        "the space of the components, in this run.",
-        "",
-        "| problem | space | cost | method | columns | rows | proved | median gap of the others "
-        "| median gap | median s | longest s | ratio |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    base = {(each.problem, each.cost, each.method): median(each.seconds) for each in runs
-            if each.space == COMPONENTS}  # fmt: skip
-    for each in runs:
-        rest = [gap for gap, shown in zip(each.gaps, each.proved, strict=True) if not shown]
-        gap = f"{median(rest):.1%}" if rest else "-"
-        own, inner = median(each.seconds), base.get((each.problem, each.cost, each.method))
-        ratio = f"{own / inner:.1f}" if inner and each.space == COLUMNS else "-"
-        lines.append(
-            f"| {each.problem} | {each.space} | {each.cost} | `{each.method}` | {each.width} | "
-            f"{len(each.proved)} | {sum(each.proved) / len(each.proved):.0%} | {gap} | "
-            f"{median(each.gaps):.1%} | {own:.3f} | "
-            f"{max(each.seconds):.2f} | {ratio} |"
-        )
-    return "\n".join(lines) + "\n"
-
-
-def write(runs: Sequence[ColumnRun], folder: Path) -> str:
-    """Write local_columns.json and local_columns.md."""
-    where = environment()
-    folder.mkdir(parents=True, exist_ok=True)
-    values = plain({"environment": where, "runs": [asdict(each) for each in runs]})
-    content, text = json.dumps(values, indent=1, allow_nan=False) + "\n", markdown(runs)
-    for name, told in (("local_columns.json", content), ("local_columns.md", text)):
-        write_atomically(folder / name, lambda path, told=told: path.write_text(told, "utf-8"))
-    return text
+                for method in methods(name, cost):
+                    yield run(asked, space, cost, method)

@@ -419,6 +419,22 @@ def test_a_search_under_local_metrics_goes_on_where_features_are_held() -> None:
 # --- decimals and steps -------------------------------------------------------------------------
 
 
+def test_what_a_search_has_closed_its_certificate_closes_too() -> None:
+    """Boxes narrow with the best answer; multipliers of a dearer one have a wider box."""
+    rng, d = np.random.default_rng(0), 6
+    prototypes = 4.0 * rng.normal(size=(6, d))
+    omegas = np.eye(d) + rng.normal(size=(6, d, d)) / np.sqrt(d)
+    model = clvq.PrototypeModel(prototypes, [0, 0, 0, 1, 1, 1], omegas=list(omegas))
+    columns = [Feature(f"x{j}", "whole", lower=-12, upper=12) for j in range(d - 1)]
+    x = np.rint(3.0 * rng.normal(size=d))
+    explainer = clvq.Explainer(
+        model, features=Features([*columns, Feature(f"x{d - 1}")]), method="global"
+    )
+    cf = explainer.explain(x, target=1 - int(model.predict(x[None])[0]))
+    assert cf.status == "optimal"
+    assert explainer.verify(cf) == cf.lower_bound
+
+
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
 @pytest.mark.parametrize(
     ("feature", "x", "y"),

@@ -251,6 +251,9 @@ NARROW = 2.0**-26
 # A rival matters to a relaxation if it is charged more than this share of what the dearest is;
 # left out, it is broken beyond this share of the distances.
 UNCHARGED = 1e-6
+# A product of the sides of two linear forms that is charged for by no more than this share of what
+# the dearest is, is left out in the parts of a box.
+UNPAID_PRODUCT = 1e-3
 BROKEN_RIVAL = 1e-6
 # Where a box has no end, multipliers are tried at this share of themselves as well.
 SLIGHTLY_LESS = 1.0 - 2.0**-30

@@ -116,6 +116,7 @@ class Node:
     cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     within: Box  # what cuts have left of linear forms; of no size without any
+    came_by: int = -1  # the cut that it is a part of: a feature, or a form behind all features
     feature: int = -1
     at: float = 0.0
     low: int = -1
@@ -135,6 +136,7 @@ class Branching(CellSearch):
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
     _work: float = field(init=False, default=0.0)
+    _looked_at: float = field(init=False, default=np.inf)  # cost that the last box reckons with
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
@@ -200,32 +202,32 @@ class Branching(CellSearch):
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
-            prices = LiftedMultipliers.none(problem, len(self._forms))
+            prices = LiftedMultipliers.none(problem)
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
-            within = Box.whole(len(self._forms))
-            self._push(queue, Node(prototype, box, prices, bound, cap, everyone, within))
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone, Box.whole(0)))
         return queue
 
-    @property
-    def _forms(self) -> Floats:
-        """Linear forms that may be cut beside features, (k, d); none here."""
+    def _forms(self, prototype: int) -> Floats:
+        """Linear forms that the tree of a cell cuts beside features, (k, d); none here."""
         return np.zeros((0, 0))
 
-    def _sides(self, within: Box, box: Box, cap: float) -> FormSides | None:
+    def _sides(self, prototype: int, within: Box, box: Box, cap: float) -> FormSides | None:
         """Sides of the linear forms in a box; None without any."""
-        if not len(self._forms) or box.is_empty:
+        forms = self._forms(prototype)
+        if not len(forms) or box.is_empty:
             return None
-        return self.question.form_sides(self._forms, within, box, cap)
+        return self.question.form_sides(forms, _with_more_sides(within, len(forms)), box, cap)
 
     def _bound(
         self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float,
         sides: FormSides | None = None,
     ) -> float:  # fmt: skip
         """Bound a cell in a box by multipliers, with the margin that the user asks for."""
+        prices = _with_more_forms(prices, 0 if sides is None else len(sides.V))
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0, sides=sides)
 
     @property
@@ -291,9 +293,9 @@ class Branching(CellSearch):
     def _look(self, queue: list[tuple[float, int]], number: int) -> None:
         """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
         node = self._nodes[number]
-        cap = self._cost
+        cap = self._looked_at = self._cost
         box = self.question.inside(node.box, cap)
-        sides = self._sides(node.within, box, cap)
+        sides = self._sides(node.prototype, node.within, box, cap)
         is_empty = box.is_empty or (sides is not None and sides.is_empty)
         if is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
@@ -304,7 +306,8 @@ class Branching(CellSearch):
         near = self._near(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
-        for prices in self._worth_trying(relaxed.prices, box):
+        told_prices = _with_more_forms(relaxed.prices, 0 if sides is None else len(sides.V))
+        for prices in self._worth_trying(told_prices, box):
             if relaxed.outcome is Outcome.INFEASIBLE:
                 told = (node.prototype, prices, box, cap, self.margin or 0.0)
                 if self.question.contradicts(*told, sides=sides):
@@ -317,12 +320,18 @@ class Branching(CellSearch):
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
                 node.prices, node.bound, node.cap = prices, bound, cap
-        if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
-            self._search_from(node.prototype, relaxed.prices.point)
+        if relaxed.outcome is Outcome.SOLVED:
+            for point in self._starts(relaxed):
+                if not self._closes(node.bound):
+                    self._search_from(node.prototype, point)
         if not self._closes(node.bound) and not self._only_ties(node, box):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _starts(self, relaxed: Relaxed) -> Iterator[Floats]:
+        """Points to search from once a box has been relaxed."""
+        yield relaxed.prices.point
 
     def _is_settled_by_cost(
         self, node: Node, box: Box, cap: float, sides: FormSides | None
@@ -386,12 +395,17 @@ class Branching(CellSearch):
         if where is None:
             return
         node.feature, node.at = where
+        if node.cap > self._looked_at:
+            # Multipliers that were found for a dearer answer: whoever checks them has its box.
+            box = self.question.inside(node.box, node.cap)
         children = []
         for part, within in self._parts(box, node.within, *where):
             inner = self.question.inside(part, node.cap)
-            told = (node.prototype, node.prices, inner, node.cap)
-            bound = max(node.bound, self._bound(*told, self._sides(within, inner, node.cap)))
-            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals, within)
+            sides = self._sides(node.prototype, within, inner, node.cap)
+            told = (node.prototype, node.prices, inner, node.cap, sides)
+            bound = max(node.bound, self._bound(*told))
+            told_child = (node.prices, bound, node.cap, node.rivals, within, node.feature)
+            child = Node(node.prototype, part, *told_child)
             children.append(self._push(queue, child))
         node.low, node.high = children
 
@@ -400,7 +414,9 @@ class Branching(CellSearch):
         width = self.question.x.size
         if feature < width:
             return [(part, within) for part in self.question.split(box, feature, at)]
-        return [(box, part) for part in within.split(feature - width, at)]
+        at_form = feature - width
+        within = _with_more_sides(within, at_form + 1)
+        return [(box, part) for part in within.split(at_form, at)]
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature that the relaxation gains most from missing, at 0 first."""
@@ -437,7 +453,7 @@ class Branching(CellSearch):
                 for child in (node.low, node.high):
                     where[child] = len(order)
                     order.append(child)
-        nodes = [self._nodes[number] for number in order]
+        nodes, forms = [self._nodes[number] for number in order], self._forms(prototype)
         return BoxTree(
             prototype,
             self.margin or 0.0,
@@ -445,10 +461,28 @@ class Branching(CellSearch):
             np.array([node.at for node in nodes]),
             np.array([where.get(node.low, -1) for node in nodes]),
             np.array([where.get(node.high, -1) for node in nodes]),
-            tuple(node.prices for node in nodes),
+            tuple(_with_more_forms(node.prices, len(forms)) for node in nodes),
             np.array([node.cap for node in nodes]),
-            self._forms,
+            forms,
         )
+
+
+def _with_more_sides(within: Box, count: int) -> Box:
+    """Add forms that nothing has cut yet, up to so many."""
+    rest = Box.whole(max(count - within.lower.size, 0))
+    return Box(
+        np.concatenate([within.lower, rest.lower]), np.concatenate([within.upper, rest.upper])
+    )
+
+
+def _with_more_forms(prices: LiftedMultipliers, count: int) -> LiftedMultipliers:
+    """Charge nothing for forms that a tree has beside those that were known, up to so many."""
+    more = count - len(prices.form_low)
+    if more <= 0:
+        return prices
+    parts = (prices.form_low, prices.form_high, prices.form_cross)
+    low, high, cross = (np.pad(part, ((0, more), (0, more))) for part in parts)
+    return replace(prices, form_low=low, form_high=high, form_cross=cross)
 
 
 def _in_whole_numbers(values: Floats) -> Floats:

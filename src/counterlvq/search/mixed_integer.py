@@ -41,6 +41,9 @@ __all__ = ["MixedBranching"]
 _GRID = "branch and bound over whole numbers, decimals and levels"
 # A way to the grid that costs less than this share of the gap can wait. No claim rests on it.
 _LITTLE = 0.1
+# Third power of products of two features at which a relaxation takes twice as long as a small one:
+# 5 ms, and 160 ms with 30 features.
+_PAIRS = 3e6
 # Sides of thresholds that are tried from one point.
 _MOST_CHOICES = 8
 
@@ -257,6 +260,8 @@ class MixedBranching(Branching):
         if self._is_shared:
             relaxed = self._relax_flat(problem, box)
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
+        pairs = 0.0 if self.is_separable else 0.5 * float((box.lower < box.upper).sum() + 1) ** 2
+        self._work += 1.0 + pairs**3 / _PAIRS
         return super()._relaxed(node, problem, box, cap)
 
     def _near(self, box: Box) -> Box:

@@ -9,33 +9,35 @@ form, and the search goes on over features as ever.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.cells import LocalCells
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import BROKEN_RIVAL, LEAST_LENGTH, NARROW, UNCHARGED
+from counterlvq.numeric.tolerances import BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
 from counterlvq.programs.nonconvex import Box, FormSides, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.solvers.low_rank import Asked, relax_seen
-from counterlvq.solvers.metric_space import MetricSpace, Question, SeenRelaxed
+from counterlvq.solvers.metric_space import Cuts, MetricSpace, Question, SeenRelaxed
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["SeenBranching", "space_of"]
 
 # No claim rests on the numbers below.
-# Features from which what the metrics see is lifted. With 5 features lifting all of them was the
-# faster way; between 6 and 29 features nothing was measured.
-_LEAST_WIDTH = 12
+# Features from which what the metrics see is lifted. With 4 and 5 features lifting all of them by
+# Clarabel took 0.5 to 0.9 times as long, with 8 it took 1.5 times as long under squared costs.
+_LEAST_WIDTH = 8
 # Features from which absolute costs are relaxed so under metrics that see them all. Lifting all of
-# them by Clarabel took 0.6 times as long with 30 features, and 4 times as long with 61; between
-# these nothing was measured.
-_LEAST_PLAIN = 45
+# them by Clarabel took 0.6 times as long with 8 features, as long with 10 (and proved less), and 3
+# times as long with 22.
+_LEAST_PLAIN = 10
 # Products of numbers in a second, a third of what was measured; the share of a time limit, and the
 # seconds, that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
@@ -44,10 +46,12 @@ _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
 _OF_GAP, _LOOSE = 0.1, 0.05
 # A rival that comes as near as this share of the distances matters to a relaxation; where there
 # are no more than these, all of them do.
-_NEAR, _FEW_RIVALS = 0.05, 40
-# How near to a side, as a share of the width, a box may be cut; and how near to 0, as a share of
-# what the cost allows, a relaxed point is when a form is cut at 0 first.
-_EDGE, _AT_ZERO = 0.1, 0.2
+_NEAR, _FEW_RIVALS = 0.05, 10
+# How near to a side, as a share of the width, a box may be cut.
+_EDGE = 0.1
+# How many directions are tried before a box is left as it is, and the cosine from which a direction
+# counts as one that has been cut before.
+_DIRECTIONS, _ALIKE = 5, 0.95
 
 
 def space_of(question: BoxQuestion) -> MetricSpace | None:
@@ -72,10 +76,10 @@ class SeenBranching(Branching):
     space: MetricSpace = field(kw_only=True)
     _last: SeenRelaxed | None = field(init=False, default=None)
     _cells: dict[int, Question] = field(init=False, default_factory=dict)
+    _cut_across: dict[int, Floats] = field(init=False, default_factory=dict)  # forms by cells
 
-    @cached_property
-    def _forms(self) -> Floats:
-        return np.zeros((0, 0)) if self.space.is_plain else self.space.V
+    def _forms(self, prototype: int) -> Floats:
+        return self._cut_across.get(prototype, np.zeros((0, 0)))
 
     def _cell(self, prototype: int, problem: NonconvexProgram) -> Question:
         known = self._cells.get(prototype)
@@ -107,13 +111,13 @@ class SeenBranching(Branching):
         if not 0.0 < cap < np.inf or not box.is_finite:
             return super()._relaxed(node, problem, box, cap)
         question = self._cell(node.prototype, problem)
-        forms, sides = problem.forms, self._form_sides(node.within, box, cap)
+        forms, cuts = problem.forms, self._cuts(node, box, cap)
         if forms.r.size <= _FEW_RIVALS:
             node.rivals = np.ones(forms.r.size, dtype=bool)
         deadline = time.monotonic() + self.context.seconds_left()
         asked = Asked(1.0 - _OF_GAP * self.gap, self._tolerance, _LOOSE, deadline)
         while True:
-            found = relax_seen(question, node.rivals, box, sides, cap, asked)
+            found = relax_seen(question, node.rivals, box, cuts, cap, asked)
             if found is None:
                 return Relaxed.failed(problem, box)
             self._work += found.work
@@ -131,40 +135,78 @@ class SeenBranching(Branching):
                 return relaxed
             node.rivals = node.rivals | broken
 
-    def _form_sides(self, within: Box, box: Box, cap: float) -> FormSides:
-        """Sides of all coordinates; where these are features, of the box."""
-        free = within if within.lower.size else Box.whole(self.space.size)
-        return self.question.form_sides(self.space.V, free, box, cap)
+    def _cuts(self, node: Node, box: Box, cap: float) -> Cuts:
+        """Sides of the forms that the tree of a cell cuts and, where they are all, of features."""
+        sides = self._sides(node.prototype, node.within, box, cap)
+        if sides is None:
+            blank = np.zeros(0)
+            sides = FormSides(np.zeros((0, box.lower.size)), blank, blank)
+        features = self._coordinates(box, cap) if self.space.is_plain else None
+        return Cuts.of(self.space, sides, self._products_that_matter(node, len(sides.V)), features)
+
+    def _products_that_matter(self, node: Node, count: int) -> NDArray[np.bool_]:
+        """Pairs of forms whose products the box before was charged for, or that are new."""
+        prices = node.prices
+        charged = np.maximum(np.maximum(prices.form_low, prices.form_high), prices.form_cross)
+        out = np.zeros((count, count), dtype=bool)
+        k, largest = len(charged), float(charged.max(initial=0.0))
+        out[:k, :k] = np.maximum(charged, charged.T) > UNPAID_PRODUCT * largest
+        new = node.came_by - self.question.x.size
+        if 0 <= new < count:
+            out[new], out[:, new] = True, True
+        return out
+
+    def _coordinates(self, box: Box, cap: float) -> FormSides:
+        """Sides of the coordinates of u."""
+        return self.question.form_sides(self.space.V, Box.whole(self.space.size), box, cap)
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
-        """Choose the coordinate that the relaxation gains most from missing."""
+        """Choose the direction in which the relaxed point is most of a mixture."""
         found = self._last
         if found is None:
             if relaxed.miss.size:
                 return super()._where_to_cut(node, box, relaxed)
             return None
-        question, cap = self._cells[node.prototype], node.cap
-        whole = self._form_sides(Box.whole(self.space.size), self.question.root(cap), cap)
-        sides = self._form_sides(node.within, box, cap)
-        root, width = 0.5 * (whole.upper - whole.lower), sides.upper - sides.lower
-        wide = width > 2.0 * NARROW * root
-        prices = np.maximum(found.prices.forms, 0.0)
-        drawn = np.einsum("k,kij->ij", prices, question.Q)
-        size = np.maximum(np.diag(found.miss), 0.0) / np.maximum(root, LEAST_LENGTH) ** 2
-        worth = np.where(wide, np.abs(drawn * found.miss).sum(axis=1) * size, -1.0)
-        if worth.max() <= 0:
-            worth = np.where(wide, width / np.maximum(root, LEAST_LENGTH), -1.0)
-        i = int(worth.argmax())
-        if worth[i] <= 0:
+        for axis in found.axes[:_DIRECTIONS]:
+            where = self._across(node, box, axis, found.u)
+            if where is not None:
+                return where
+        return None
+
+    def _starts(self, relaxed: Relaxed) -> Iterator[Floats]:
+        """Search from the relaxed point, and from the two points that it mixes most of."""
+        yield from super()._starts(relaxed)
+        if self._last is not None:
+            way = self.space.back @ (self._last.spread[0] * self._last.axes[0])
+            yield relaxed.prices.point + way
+            yield relaxed.prices.point - way
+
+    def _across(self, node: Node, box: Box, axis: Floats, u: Floats) -> tuple[int, float] | None:
+        """Cut across a direction of u, if the box is wide enough there."""
+        forms, cap = self._forms(node.prototype), node.cap
+        known = forms @ self.space.back if len(forms) else np.zeros((0, axis.size))
+        alike = np.abs(known @ axis)
+        if alike.max(initial=0.0) > _ALIKE:
+            i = int(alike.argmax())
+        else:
+            i, row = len(forms), axis @ self.space.V
+            forms = np.concatenate([forms.reshape(-1, row.size), row[None]])
+            known = np.concatenate([known, axis[None]])
+        V = forms[i : i + 1]
+        within = _side(node.within, i)
+        root = self.question.form_sides(V, Box.whole(1), self.question.root(cap), cap)
+        sides = self.question.form_sides(V, within, box, cap)
+        low, high = float(sides.lower[0]), float(sides.upper[0])
+        if high - low <= NARROW * float(root.upper[0] - root.lower[0]):
             return None
-        low, high, here = float(sides.lower[i]), float(sides.upper[i]), float(found.u[i])
+        self._cut_across[node.prototype] = forms
         edge = _EDGE * (high - low)
-        at = float(np.clip(here, low + edge, high - edge))
-        # The sign of a feature is what an absolute cost hides; a form has no such place.
-        near_zero = self.space.is_plain or abs(here) < _AT_ZERO * root[i]
-        if low < 0.0 < high and near_zero:
-            at = 0.0
-        if not self.space.is_plain:
-            return self.question.x.size + i, at
-        j = int(np.abs(self.space.V[i]).argmax())
-        return j, at / float(self.space.V[i, j])
+        at = float(np.clip(known[i] @ u, low + edge, high - edge))
+        return self.question.x.size + i, at
+
+
+def _side(within: Box, i: int) -> Box:
+    """Sides of one form; none where it has not been cut."""
+    if i >= within.lower.size:
+        return Box.whole(1)
+    return Box(within.lower[i : i + 1], within.upper[i : i + 1])

@@ -36,6 +36,7 @@ from counterlvq.search.mixed_integer import MixedBranching
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.seen_space import SeenBranching, space_of
 from counterlvq.solvers.ccp import Frames, warm_up
+from counterlvq.solvers.kernels.symmetric import warm_up as warm_up_relaxations
 from counterlvq.types import Method
 
 __all__ = ["BranchAndBound", "Exact", "Strategy", "conflict", "room_under"]
@@ -47,7 +48,10 @@ _MOST_PREPARED = 1 << 28
 _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
 # Where relaxations lift what the metrics see: the most boxes, and the products of numbers that
 # "auto" spends on one answer.
-_SEEN_BUDGET, _WORK = 400, 2e10
+_SEEN_BUDGET, _WORK = 400, 6e10
+# The work that "auto" spends on an answer on a grid under local metrics, in relaxations of a few
+# features: most boxes of such a search hold most features in place.
+_MIXED_WORK = 1000.0
 # Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
 # real tables need, but conditions that no whole numbers meet could go on for ever.
 _GRID_BUDGET = 5000
@@ -328,6 +332,7 @@ class BranchAndBound:
         if self._is_local:
             warm_up_bounds()
             warm_up()
+            warm_up_relaxations()
 
     def find(
         self, question: Asked, context: SearchContext, report: Reporter | None
@@ -345,6 +350,8 @@ class BranchAndBound:
         if self.method is not Method.GLOBAL:
             if isinstance(run, SeenBranching):
                 run.most_nodes, run.most_work = _SEEN_BUDGET, _WORK
+            elif self._is_local and isinstance(run, MixedBranching):
+                run.most_work = _MIXED_WORK
             else:
                 width = 1 if run.is_separable else question.x.size
                 run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET

@@ -26,6 +26,7 @@ from counterlvq.numeric.tolerances import (
     LONGEST_STEP,
     MISSED_OBJECTIVE,
 )
+from counterlvq.solvers.kernels.symmetric import turned_both_ways
 
 __all__ = [
     "Iterate",
@@ -42,8 +43,11 @@ __all__ = [
 # How near to the border a step may go, as a share of the way.
 _NEARLY = 0.95
 # The products that slacks and multipliers start with, in units of the objective.
-_FIRST = 0.1
+_FIRST = 1.0
 _MOST_STEPS = 60
+# As long as the slope is missed by so much, products of slacks and multipliers are kept up, to this
+# share in each step: below the path, steps that close the miss are short.
+_FAR_MISSED, _LEAST_SHARE = 0.1, 0.9
 
 
 class Triangle(NamedTuple):
@@ -76,12 +80,10 @@ def matrix_of(vector: Floats, n: int) -> Floats:
 
 def kronecker(X: Floats, W: Floats) -> Floats:
     """Matrix of ``dN -> (X dN W + W dN X) / 2`` on vectors of symmetric matrices."""
-    a, b, scale = triangle(len(W))
-    Xa, Xb, Wa, Wb = X[a], X[b], W[a], W[b]
-    out = Xa[:, a] * Wb[:, b] + Xb[:, b] * Wa[:, a] + Xa[:, b] * Wb[:, a] + Xb[:, a] * Wa[:, b]
-    out *= 0.25 * scale
-    out *= scale[:, None]
-    return np.asarray(out)
+    count = triangle(len(W)).row.size
+    out = np.empty((count, count))
+    turned_both_ways(np.ascontiguousarray(X), np.ascontiguousarray(W), out)
+    return out
 
 
 class Stated(Protocol):
@@ -198,7 +200,8 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
     at = np.arange(len(normal))
     normal[at, at] *= 1.0 + LEAST_CURVE
     try:
-        root = cho_factor(normal, overwrite_a=True, check_finite=False)
+        # Transposed it is stored as the factor is, and need not be copied.
+        root = cho_factor(normal.T, lower=True, overwrite_a=True, check_finite=False)
     except (np.linalg.LinAlgError, ValueError):
         return None
     slope, count = program.slope(x), s.size + len(N)
@@ -217,6 +220,8 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
     left += float(((X + primal * ahead.X) * (N + dual * ahead.N)).sum())
     share = max(left / count / mean, 0.0)
     share = float(np.clip(share * share if min(dual, primal) > 0.1 else share, LEAST_AIM, 1.0))
+    if np.abs(slope + program.adjoint(z, X)).max() > _FAR_MISSED:
+        share = max(share, _LEAST_SHARE)
     turned = ahead.X @ ahead.N @ W
     if to_the_middle:
         way = direction(mean, 0.0, 0.0)

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.programs.nonconvex import Box, FormSides
+from counterlvq.programs.nonconvex import Box
 from counterlvq.solvers.absolute_dual import AbsoluteDual
 from counterlvq.solvers.interior_point import solved
-from counterlvq.solvers.metric_space import Part, Question, SeenRelaxed
+from counterlvq.solvers.metric_space import Cuts, Part, Question, SeenRelaxed
 from counterlvq.solvers.quadratic_dual import QuadraticDual
 
 __all__ = ["Asked", "relax_seen"]
@@ -36,12 +36,12 @@ class Asked(NamedTuple):
 
 
 def relax_seen(
-    question: Question, rivals: NDArray[np.bool_], box: Box, sides: FormSides, cap: float,
+    question: Question, rivals: NDArray[np.bool_], box: Box, cuts: Cuts, cap: float,
     asked: Asked,
 ) -> SeenRelaxed | None:  # fmt: skip
     """Solve the relaxation over one box, with some of the rivals; None if that fails."""
     kind = QuadraticDual if question.problem.convex.L.shape[0] else AbsoluteDual
-    part = Part.of(question, rivals, box, sides, cap)
+    part = Part.of(question, rivals, box, cuts, cap)
     if part.left <= 0.0 or not part.free.size or (kind is QuadraticDual and part.held.any()):
         return None
     program = kind(part)

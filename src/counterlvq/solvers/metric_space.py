@@ -20,7 +20,7 @@ from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, Non
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import cost_limits, form_limits, reach_of
 
-__all__ = ["MetricSpace", "Part", "Question", "SeenRelaxed"]
+__all__ = ["Cuts", "MetricSpace", "Part", "Question", "SeenRelaxed"]
 
 # Beyond this share of the features the metrics see everything, and features are coordinates.
 _NEARLY_ALL = 0.7
@@ -94,6 +94,21 @@ class SeenRelaxed:
     miss: Floats  # (k, k)
     work: float  # numbers that were multiplied, about
 
+    @property
+    def axes(self) -> Floats:
+        """Directions in which the point is a mixture of others, most of all first, (k, k)."""
+        return self._mixture[1]
+
+    @property
+    def spread(self) -> Floats:
+        """How far the others lie apart along each, about, (k,)."""
+        return self._mixture[0]
+
+    @cached_property
+    def _mixture(self) -> tuple[Floats, Floats]:
+        sizes, axes = np.linalg.eigh(self.miss)
+        return np.sqrt(np.maximum(sizes[::-1], 0.0)), np.ascontiguousarray(axes[:, ::-1].T)
+
 
 class Question(NamedTuple):
     """A cell in the coordinates of a metric space; of its rivals those that matter."""
@@ -116,6 +131,37 @@ class Question(NamedTuple):
         return value
 
 
+class Cuts(NamedTuple):
+    """Linear forms of u that boxes are cut across, with the sides that a box has of each."""
+
+    G: Floats  # (g, k)
+    lower: Floats  # (g,) in the units of u
+    upper: Floats  # (g,)
+    is_feature: NDArray[np.bool_]  # (g,): a feature of the user's, else a form of a tree
+    matters: NDArray[np.bool_]  # (g, g): whether products of two forms are worth charging for
+
+    @classmethod
+    def of(
+        cls, space: MetricSpace, sides: FormSides, matters: NDArray[np.bool_],
+        features: FormSides | None,
+    ) -> Cuts:  # fmt: skip
+        """Gather forms of a tree, and features where these are the coordinates."""
+        own = sides.V @ space.back
+        if features is None:
+            return cls(own, sides.lower, sides.upper, np.zeros(len(own), dtype=bool), matters)
+        k, g = space.size, space.size + len(own)
+        is_feature = np.arange(g) < k
+        both = np.outer(is_feature, is_feature)
+        both[k:, k:] = matters
+        return cls(
+            np.concatenate([np.eye(k), own.reshape(-1, k)]),
+            np.concatenate([features.lower, sides.lower]),
+            np.concatenate([features.upper, sides.upper]),
+            is_feature,
+            both,
+        )
+
+
 class SideProducts(NamedTuple):
     """Products of distances to the sides of forms, as charges ``u'Au + a'u + c`` that are <= 0."""
 
@@ -128,27 +174,23 @@ class SideProducts(NamedTuple):
 _PAIRS = (("low", 1.0, 1.0), ("high", -1.0, -1.0), ("cross", 1.0, -1.0), ("crossed", -1.0, 1.0))
 
 
-def _products(lower: Floats, upper: Floats, cut: NDArray[np.intp]) -> SideProducts:
+def _products(cuts: Cuts, cut: NDArray[np.intp]) -> SideProducts:
+    """State products of each form that has been cut, and of pairs of them."""
+    G, lower, upper, _, matters = cuts
     kind: list[tuple[str, int, int]] = [("cross", int(i), int(i)) for i in cut]
-    kind += [(name, int(i), int(i)) for name in ("above", "below") for i in cut]
     kind += [(name, int(i), int(j)) for name, _, _ in _PAIRS for n, i in enumerate(cut)
-             for j in cut[:n]]  # fmt: skip
-    k, p = lower.size, len(kind)
+             for j in cut[:n] if matters[i, j]]  # fmt: skip
+    k, p = G.shape[1], len(kind)
     A, a, c = np.zeros((p, k, k)), np.zeros((p, k)), np.zeros(p)
     signs = {name: (first, second) for name, first, second in _PAIRS}
     for n, (name, i, j) in enumerate(kind):
-        if name in ("above", "below"):
-            sign, end = (1.0, lower[i]) if name == "above" else (-1.0, upper[i])
-            a[n, i], c[n] = -sign, sign * end
-            continue
         first, second = signs[name]
         one = lower[i] if first > 0 else upper[i]
         other = lower[j] if second > 0 else upper[j]
         share = -first * second
-        A[n, i, j] += 0.5 * share
-        A[n, j, i] += 0.5 * share
-        a[n, i] -= share * other
-        a[n, j] -= share * one
+        both = np.outer(G[i], G[j])
+        A[n] = 0.5 * share * (both + both.T)
+        a[n] = -share * (other * G[i] + one * G[j])
         c[n] = share * one * other
     return SideProducts(kind, A, a, c)
 
@@ -161,21 +203,21 @@ class Part:
     question: Question
     rivals: NDArray[np.bool_]
     box: Box
-    sides: FormSides
+    cuts: Cuts
     cap: float
     free: NDArray[np.intp]
     held: Floats  # (d,) changes of the features that cannot move
 
     @classmethod
     def of(
-        cls, question: Question, rivals: NDArray[np.bool_], box: Box, sides: FormSides, cap: float
+        cls, question: Question, rivals: NDArray[np.bool_], box: Box, cuts: Cuts, cap: float
     ) -> Part:
         """Leave out features that cannot move, or that nothing sees."""
         program = question.problem.convex
         seen = question.space.V.any(axis=0) | program.A.any(axis=0) | program.E.any(axis=0)
         moves = box.half > LEAST_HALF
         return cls(
-            question, rivals, box, sides, cap, np.flatnonzero(moves & seen),
+            question, rivals, box, cuts, cap, np.flatnonzero(moves & seen),
             np.where(moves, 0.0, box.center),
         )  # fmt: skip
 
@@ -212,19 +254,23 @@ class Part:
         return Q / size[:, None, None], q / size[:, None], r / size, size
 
     @cached_property
-    def ends(self) -> tuple[Floats, Floats]:
-        """Sides of ``u - u0`` in units."""
-        u0 = self.question.space.V @ self.held
-        return (self.sides.lower - u0) / self.unit, (self.sides.upper - u0) / self.unit
+    def ends(self) -> Cuts:
+        """Sides of forms of ``u - u0`` in units."""
+        cuts = self.cuts
+        at = cuts.G @ (self.question.space.V @ self.held)
+        return cuts._replace(
+            lower=(cuts.lower - at) / self.unit, upper=(cuts.upper - at) / self.unit
+        )
 
     @cached_property
     def products(self) -> SideProducts:
         """Products of the sides of forms that have been cut."""
-        program, V = self.program, self.question.space.V
+        program, cuts, ends = self.program, self.cuts, self.ends
+        V = cuts.G @ self.question.space.V
         low, high = form_limits(V, program.both_ways, program.L, self.cap, reach_of(program.L))
-        cut = (self.sides.lower > _CUT * low) | (self.sides.upper < _CUT * high)
-        cut &= self.ends[0] < self.ends[1]
-        return _products(*self.ends, np.flatnonzero(cut))
+        cut = (cuts.lower > _CUT * low) | (cuts.upper < _CUT * high)
+        cut &= ends.lower < ends.upper
+        return _products(ends, np.flatnonzero(cut))
 
     @cached_property
     def charges(self) -> tuple[Floats, Floats]:
@@ -269,16 +315,10 @@ class Part:
 
     def sided(self, charged: Floats, unit: float) -> dict[str, Floats]:
         """Multipliers of products of sides, by kind; a product counts `unit` times in u."""
-        k = self.question.space.size
-        out = {name: np.zeros((k, k)) for name in ("low", "high", "cross")}
-        lower, upper = self.ends
+        g = len(self.cuts.G)
+        out = {name: np.zeros((g, g)) for name in ("low", "high", "cross")}
         for (name, i, j), value in zip(self.products.kind, charged.tolist(), strict=True):
-            if name in ("above", "below"):
-                # One side is the sum of two products of it: with the other, and with itself.
-                share = value / (upper[i] - lower[i]) * unit
-                out["cross"][i, i] += share
-                out["low" if name == "above" else "high"][i, i] += share
-            elif name == "crossed":
+            if name == "crossed":
                 out["cross"][j, i] += value * unit
             else:
                 out[name][i, j] += value * unit
@@ -298,15 +338,15 @@ class Part:
             "low": none, "high": none, "cross": none, "share": np.zeros(d), "signs": none,
             "from_low": blank, "from_high": blank, **more,
         }  # fmt: skip
-        if space.is_plain:
+        features = int(self.cuts.is_feature.sum())
+        if features:
             at = np.abs(space.V).argmax(axis=1)
             scale = space.V[np.arange(len(at)), at]
             for name, part in products.items():
                 whole = values[name].copy()
-                whole[np.ix_(at, at)] += part * np.outer(scale, scale)
+                whole[np.ix_(at, at)] += part[:features, :features] * np.outer(scale, scale)
                 values[name] = whole
-            products = {}
-        told = {f"form_{name}": part for name, part in products.items()}
+        told = {f"form_{name}": part[features:, features:] for name, part in products.items()}
         return LiftedMultipliers(
             forms, self.linear(y), **values, point=np.clip(point, self.box.lower, self.box.upper),
             **told,
