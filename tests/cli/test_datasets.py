@@ -31,7 +31,7 @@ def test_folder_of_parquet_goes_into_a_folder(place: Path) -> None:
         "explain", "m.clvq", "rows", "--target", "c", "--cost", "manhattan", "-o", "out", cwd=place
     )
     assert done[0] == 0, done[1]
-    assert "out: 40 rows in 1 parts: 40 optimal" in done[1]
+    assert "out: 40 rows in 1 part: 40 optimal" in done[1]
     told = pq.read_table(place / "out" / "part-00000-00000.parquet")
     whole = plain_explainer().explain_batch(plain_table(40).drop_columns("id"), "c")
     assert told["cost"].to_pylist() == whole.cost.tolist()

@@ -302,6 +302,8 @@ def test_wishes_for_labels_that_are_no_text_may_be_written_in_any_way(
         ("x,x\n1,2\n", {}, r"two columns named 'x'"),
         ("y\n1\n", {}, r"lacks the column\(s\) 'x'"),
         ("x,y\n1,2,\n", {}, r"has 2 names of columns and 3 values in its first row"),
+        ("x;y\n1;2\n", {}, r"one column if ',' .* and 2 if ';' does; .* delimiter=';'"),
+        ("x,y\n1,2\n", {"delimiter": "|"}, r"one column if '\|' .* and 2 if ',' does"),
         ("x\n1\n", {"encoding": "utf-16"}, r"encoding is 'utf-16'; expected one in which"),
         ("x\n1\n", {"delimiter": "."}, r"delimiter and decimal are both '.'"),
         ("x\n1\n", {"delimiter": "::"}, r"delimiter is '::'; expected one sign"),

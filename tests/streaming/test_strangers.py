@@ -322,7 +322,7 @@ def test_what_is_left_out_is_told_with_the_reason(tables: Path, tmp_path: Path) 
     names = [path for path, _ in told.left_out]
     assert names == ["_d.csv", "_f", "a.csv.gz", "b.tsv", "c.txt", "dangling.txt"]
     assert str(told) == (
-        "2 rows in 1 parts: 2 optimal; left out: '_d.csv', '_f' (its name begins with a dot or an "
+        "2 rows in 1 part: 2 optimal; left out: '_d.csv', '_f' (its name begins with a dot or an "
         "underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it ends in neither .parquet "
         "nor .csv)"
     )

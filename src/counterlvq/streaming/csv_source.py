@@ -34,6 +34,8 @@ __all__ = ["CsvSource", "CsvStyle"]
 _BLANKS = " \t"
 # Bytes in which the end of the first row is looked for.
 _FIRST_ROW = 1 << 20
+# What else stands between values; a comma where another sign was stated.
+_OTHER_SIGNS = (";", "\t", "|", ",")
 
 
 @final
@@ -202,21 +204,35 @@ def _names(root: Path, path: str, style: CsvStyle, max_bytes: int | None) -> tup
     size = (root / path).stat().st_size
     room = table_room(size, max_bytes)
     refuse_large_table(len(lines[0]), 1, told(path), size, room, RAISED_BY)
-    _refuse_wide(first[rows_begin : rows_begin + _FIRST_ROW], len(lines[0]), path, style)
+    rows = first[rows_begin : rows_begin + _FIRST_ROW].decode(style.encoding, "replace")
+    _refuse_wide(rows, len(lines[0]), path, style)
+    _refuse_other_sign(text, rows, len(lines[0]), path, style)
     try:
         return checked_names(lines[0])
     except InvalidInputError as error:
         raise InvalidInputError(f"{told(path)}: {error}") from None
 
 
-def _refuse_wide(rows: bytes, columns: int, path: str, style: CsvStyle) -> None:
+def _refuse_wide(rows: str, columns: int, path: str, style: CsvStyle) -> None:
     """Refuse a table whose first row is wider than its names: all others will be."""
-    for cells in first_lines(rows.decode(style.encoding, "replace"), style.delimiter, count=1):
+    for cells in first_lines(rows, style.delimiter, count=1):
         if len(cells) > columns:
             raise InvalidInputError(
                 f"{told(path)} has {columns:,} names of columns and {len(cells):,} values in its "
                 f"first row; expected a name for each. Name all columns in the first line, or "
                 f"remove the signs behind the last value of each row."
+            )
+
+
+def _refuse_other_sign(names: str, rows: str, columns: int, path: str, style: CsvStyle) -> None:
+    """Refuse one column that another sign parts into as many names as values."""
+    for sign in _OTHER_SIGNS:
+        widths = [len(cells) for text in (names, rows) for cells in first_lines(text, sign, 1)]
+        if columns == 1 and len(set(widths)) == 1 and widths[0] > 1:
+            raise InvalidInputError(
+                f"{told(path)} has one column if {told(style.delimiter)} stands between values, "
+                f"and {widths[0]:,} if {told(sign)} does; expected the columns of the model. State "
+                f"delimiter={sign!r}, at the shell --delimiter."
             )
 
 

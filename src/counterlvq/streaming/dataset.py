@@ -14,6 +14,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import finite_scalar, told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
+from counterlvq.presentation.wording import plural
 from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder, counts_of
@@ -54,7 +55,7 @@ class DatasetSummary:
     Examples
     --------
     >>> print(DatasetSummary("answers", 3, {"invalid": 1, "optimal": 2}, parts=1))
-    3 rows in 1 parts: 1 invalid, 2 optimal
+    3 rows in 1 part: 1 invalid, 2 optimal
     """
 
     folder: str
@@ -67,7 +68,9 @@ class DatasetSummary:
     def __str__(self) -> str:
         ends = ", ".join(f"{count:,} {status}" for status, count in self.statuses.items())
         again = f", {self.resumed:,} of them from before" if self.resumed else ""
-        head = f"{self.rows:,} rows in {self.parts:,} parts{again}: {ends or 'none'}"
+        rows = f"{self.rows:,} row{plural('row', self.rows)}"
+        parts = f"{self.parts:,} part{plural('part', self.parts)}"
+        head = f"{rows} in {parts}{again}: {ends or 'none'}"
         return head + told_of(self.left_out)
 
 
@@ -231,7 +234,7 @@ def explain_dataset(
     ...     _ = table.write_text("id,income\na,1\nb,3\nc,none\n")
     ...     print(clvq.explain_dataset(clvq.Explainer(model), table, answers, target="yes"))
     ...     sorted(path.name for path in answers.iterdir())
-    3 rows in 1 parts: 1 invalid, 2 optimal
+    3 rows in 1 part: 1 invalid, 2 optimal
     ['_manifest.json', 'part-00000-00000.parquet']
     """
     run = opened(
