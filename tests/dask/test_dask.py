@@ -123,6 +123,18 @@ def processes(tmp_path: Path) -> Iterator[Any]:
         yield client
 
 
+def test_workers_may_have_another_working_directory(
+    processes: Any, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(source.parent)
+    lazy = clvq.dask.explain("source", plain_explainer(), "c")
+    assert len(lazy[["cost"]].compute()) == 1200
+    told = clvq.dask.explain("source", plain_explainer(), "c", destination="out", client=processes)
+    assert told.rows == 1200
+    clvq.explain_dataset(plain_explainer(), "source", "one", "c")
+    assert contents(Path("out")) == contents(Path("one"))
+
+
 @pytest.mark.slow
 def test_folder_is_that_of_one_process_if_a_worker_is_killed(
     processes: Any, source: Path, tmp_path: Path

@@ -453,3 +453,47 @@ def test_columns_that_a_pipeline_takes_and_drops_may_stay_away() -> None:
     batch = pa.RecordBatch.from_pandas(frame, preserve_index=False)
     whole = answered(explainer, [batch], 1)
     assert whole["cost"].to_pylist() == explainer.explain_batch(frame, 1).cost.tolist()
+
+
+def in_runs(values: list[Any], kind: pa.DataType) -> pa.Array:
+    return pa.RunEndEncodedArray.from_arrays(
+        pa.array(range(1, len(values) + 1), pa.int32()), pa.array(values, kind)
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+)
+@pytest.mark.parametrize("is_run", [False, True])
+@pytest.mark.parametrize("strange", [None, "astronaut"])
+def test_bad_rows_of_newer_types_are_told(
+    kind: pa.DataType, is_run: bool, strange: str | None
+) -> None:
+    batch = mixed_batch(3)
+    jobs = ["pilot", strange, "nurse"]
+    usual = batch.set_column(4, "job", pa.array(jobs, pa.string()))
+    column = in_runs(jobs, kind) if is_run else pa.array(jobs, kind)
+    newer = batch.set_column(4, "job", column)
+    expected = answered(mixed_explainer(), [usual], "yes")
+    assert expected["status"].to_pylist()[1] == "invalid"
+    found = answered(mixed_explainer(), [newer], "yes")
+    told = [name for name in expected.schema.names if name != "job"]
+    assert found.select(told).to_pylist() == expected.select(told).to_pylist()
+    assert found["job"].to_pylist() == jobs
+    table = pa.Table.from_batches([newer.select(mixed_explainer().columns)])
+    batch_told = mixed_explainer().explain_batch(table, "yes", on_bad_rows="report")
+    assert batch_told.status.tolist() == expected["status"].to_pylist()
+
+
+def test_numbers_and_wishes_may_come_in_runs() -> None:
+    numbers = {name: in_runs([1.0, None, 2.0], pa.float64()) for name in "uvwx"}
+    wishes = in_runs(["a", "b", "z"], pa.string_view())
+    newer = pa.record_batch({**numbers, "wish": wishes})
+    usual = pa.record_batch(
+        {**dict.fromkeys("uvwx", pa.array([1.0, None, 2.0])), "wish": pa.array(["a", "b", "z"])}
+    )
+    found, expected = (
+        answered(plain_explainer(), [batch], "wish", columns=["wish"]) for batch in (newer, usual)
+    )
+    assert found.to_pylist() == expected.to_pylist()
+    assert [cost for cost in found["cost"].to_pylist() if cost < np.inf] != []

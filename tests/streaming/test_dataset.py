@@ -459,6 +459,10 @@ def test_another_question_model_or_source_is_refused(source: Path, tmp_path: Pat
     strict = clvq.Explainer(plain_explainer().model, constraints=["u <= 9"])
     with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
         clvq.explain_dataset(strict, source, folder, "c", part_rows=100)
+    for sure in (clvq.Noise(0.1), clvq.Drift(0.1), clvq.RelativeSimilarity(0.1)):
+        careful = clvq.Explainer(plain_explainer().model, confidence=sure)
+        with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+            clvq.explain_dataset(careful, source, folder, "c", part_rows=100)
     model = plain_explainer().model
     other = clvq.PrototypeModel(
         np.nextafter(model.prototypes, 9.0),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import os
+import re
 import shutil
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +256,88 @@ def test_damaged_parquet_is_refused_or_gives_all_rows(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "out", ignore_errors=True)
         with suppress(clvq.CounterlvqError):
             assert explained(source, tmp_path / "out").rows == 16
+
+
+DAY, NOON = dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 12, 5)
+BERLIN = pa.timestamp("us", "Europe/Berlin")
+OTHER_TYPES: list[tuple[str, Any, Any]] = [
+    ("x", pa.array([1.0], pa.float32()), pa.array([5.00000001])),
+    ("x", pa.array([1.0], pa.float16()), pa.array([1.1], pa.float32())),
+    ("x", pa.array([1.0]), pa.array([2**53 + 1])),
+    ("x", pa.array([1.0]), pa.array(["5.5"])),
+    ("x", pa.array([1.0]), pa.array([Decimal("0.1234567890123456789")])),
+    ("id", pa.array([1]), pa.array(["007"])),
+    ("id", pa.array(["a"]), pa.array([1e22])),
+    ("id", pa.array([1], pa.int8()), pa.array([1], pa.int16())),
+    ("id", pa.array([1], pa.uint64()), pa.array([1], pa.int8())),
+    ("id", pa.array([1], pa.int64()), pa.array([1], pa.uint64())),
+    ("id", pa.array([Decimal("1.5")]), pa.array([Decimal("1.25")])),
+    ("id", pa.array([DAY]), pa.array([NOON])),
+    ("id", pa.array([NOON], BERLIN), pa.array([NOON], pa.timestamp("us", "UTC"))),
+    ("id", pa.array([NOON]), pa.array([NOON], BERLIN)),
+    ("id", pa.array([True]), pa.array([7])),
+    ("id", pa.array([{"a": 1}]), pa.array([{"a": 1, "b": 2}])),
+    ("id", pa.array([[1.0]], pa.list_(pa.float32())), pa.array([[0.1]])),
+    ("id", pa.array([None], pa.null()), pa.array([7])),
+    ("id", pa.array([["a"]]), pa.array(["a"]).dictionary_encode()),
+    ("id", pa.array([7]).dictionary_encode(), pa.array(["7"]).dictionary_encode()),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), OTHER_TYPES)
+def test_types_that_would_change_a_value_are_refused_before_a_row_is_read(
+    tmp_path: Path, name: str, first: Any, second: Any
+) -> None:
+    (tmp_path / "s").mkdir()
+    for k, column in enumerate([first, second], start=1):
+        columns = {"x": [1.0], "y": [1.0], name: column}
+        parquet(tmp_path / "s" / f"{k}.parquet", **columns)
+    # As Parquet gives them back, which has no scale of decimals or index of its own.
+    types = [pq.read_schema(tmp_path / "s" / f"{k}.parquet").field(name).type for k in (1, 2)]
+    words = (
+        f"column '{name}' of '2.parquet' is of type {types[1]}, but of type {types[0]} in the "
+        f"first file, '1.parquet'; expected one type in all files"
+    )
+    with pytest.raises(clvq.InvalidInputError, match=re.escape(words)):
+        explained(tmp_path / "s", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second"),
+    [
+        ("x", pa.array([1.0]), pa.array([1.1], pa.float32())),
+        ("x", pa.array([1.0]), pa.array([7], pa.int32())),
+        ("id", pa.array([1], pa.int16()), pa.array([-7], pa.int8())),
+        ("id", pa.array([1], pa.int16()), pa.array([255], pa.uint8())),
+        ("id", pa.array(["a"], pa.large_string()), pa.array(["ß"])),
+        ("id", pa.array(["a"]), pa.array(["ß"], pa.large_string())),
+        ("id", pa.array(["a"], pa.string_view()), pa.array(["ß"]).dictionary_encode()),
+        ("id", pa.array(["a"]).dictionary_encode(), pa.array(["ß"])),
+        ("id", pa.array([b"a"]), pa.array([b"\xff"], pa.large_binary())),
+        ("id", pa.array([Decimal("1.25")]), pa.array([Decimal("1.5")])),
+        ("id", pa.array([{"a": 1}]), pa.array([None], pa.null())),
+    ],
+)
+def test_types_that_keep_every_value_may_differ(
+    tmp_path: Path, name: str, first: Any, second: Any
+) -> None:
+    (tmp_path / "s").mkdir()
+    for k, column in enumerate([first, second], start=1):
+        columns = {"x": [1.0], "y": [1.0], name: column}
+        parquet(tmp_path / "s" / f"{k}.parquet", **columns)
+    assert explained(tmp_path / "s", tmp_path / "out").statuses == {"optimal": 2}
+    found = pq.read_table(tmp_path / "out")[name]
+    assert found.to_pylist() == first.to_pylist() + second.to_pylist()
+
+
+def test_columns_that_the_first_file_lacks_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    parquet(tmp_path / "s" / "1.parquet", x=[1.0], y=[1.0])
+    parquet(tmp_path / "s" / "2.parquet", x=[1.0], y=[1.0], note=["keep me"])
+    words = r"'2.parquet' has the column 'note', which the first file, '1.parquet', has not"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        explained(tmp_path / "s", tmp_path / "out")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names are bytes there")

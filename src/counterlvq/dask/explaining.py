@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
@@ -90,8 +91,9 @@ def explain(
         )
     run = opened(
         explainer,
-        source,
-        os.devnull if destination is None else destination,
+        # Workers may have another working directory.
+        Path(source).absolute(),
+        Path(os.devnull if destination is None else destination).absolute(),
         target,
         columns=columns,
         prefix=prefix,

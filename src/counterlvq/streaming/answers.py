@@ -21,6 +21,7 @@ from counterlvq.safe_text import encodable
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.columns import AnswerColumn, label_array
 from counterlvq.streaming.targets import ColumnTarget, RowWishes, read_target, wishes_of
+from counterlvq.tables.arrow_types import usual_columns
 from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
@@ -172,12 +173,12 @@ class BatchQuestion:
             raise InvalidInputError(f"row {first}: {problems[first]}")
         table.reasons.update(problems)
         taken = [name for name in self.explainer.columns if name in self.schema.names]
-        seen = batch.select(taken)
+        seen = usual_columns(batch.select(taken))
         at = np.delete(np.arange(batch.num_rows), sorted(problems))
         if not at.size:
             return
         if problems:
-            seen = _plain_text(seen).take(pa.array(at))
+            seen = seen.take(pa.array(at))
             labels = None if labels is None else [labels[i] for i in at.tolist()]
         given = pa.Table.from_batches([seen])
         found = self.explainer.explain_batch(
@@ -344,14 +345,6 @@ def _as_stated(batch: Any, schema: Any) -> Any:
                 f"schema says. Cast the batches to one schema first."
             )
     return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
-
-
-def _plain_text(batch: Any) -> Any:
-    """See text of the newer kind, of which Arrow takes no rows, as the usual one."""
-    for k, field in enumerate(batch.schema):
-        if str(field.type) == "string_view":
-            batch = batch.set_column(k, field.name, batch.column(k).cast(arrow().string()))
-    return batch
 
 
 def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.safe_text import encodable, shown_repr
 from counterlvq.streaming.arrow import arrow, arrow_part
+from counterlvq.tables.arrow_types import usual_column, usual_type
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.types import Kind
@@ -54,8 +55,8 @@ class AnswerColumn:
         """Settle the type beside a column of type `given`; None where there is no such column."""
         pa = arrow()
         known = _natural(feature) if given is None or pa.types.is_null(given) else given
-        if str(known) == "string_view":  # in which Arrow looks nothing up
-            known = pa.string()
+        # In views Arrow looks nothing up; few levels need no long offsets.
+        known = pa.string() if str(known) == "string_view" else usual_type(known)
         if not feature.is_number:
             return cls(feature, *_levels(feature, known))
         if feature.kind is Kind.DATE and _holds_dates(known):
@@ -114,7 +115,7 @@ class AnswerColumn:
         new = compute.if_else(pa.array(~gaps), new, pa.scalar(None, grid)).cast(self.type)
         if pa.types.is_null(given.type):
             return new
-        return compute.if_else(pa.array(stays & ~gaps), given.cast(self.type), new)
+        return compute.if_else(pa.array(stays & ~gaps), usual_column(given).cast(self.type), new)
 
 
 def label_array(labels: list[Any]) -> Any:

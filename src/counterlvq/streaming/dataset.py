@@ -27,7 +27,7 @@ __all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "open
 
 # Rows of a part, if row groups are not larger.
 PART_ROWS = 1 << 18
-_FORMAT = 3
+_FORMAT = 4
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
 

@@ -17,8 +17,9 @@ from counterlvq.streaming.answers import BatchQuestion, Explains
 
 __all__ = ["digest", "model_digest", "question_digest"]
 
-# Names of an explainer, and of what it holds, by which the question is told.
-_ASKED = ("cost", "constraints", "margin", "method", "time_limit", "gap", "features")
+# Fields of an explainer that are no part of the question: the model has a hash of its own, and
+# prices are the cost, column by column. Every other one is, also one that is yet to come.
+_NOT_ASKED = ("model", "prices")
 
 
 def model_digest(explainer: Explains) -> str:
@@ -31,8 +32,10 @@ def model_digest(explainer: Explains) -> str:
 
 
 def question_digest(question: BatchQuestion) -> str:
-    """Hash what is asked: cost, constraints, columns, target, and what is to be written."""
-    asked = {name: getattr(question.explainer, name) for name in _ASKED}
+    """Hash what is asked: cost, constraints, confidence, columns, target, what is to be written."""
+    asked = _public_fields(question.explainer)
+    for name in _NOT_ASKED:
+        del asked[name]
     wished = question.target
     written = (question.kept, question.prefix, question.on_bad_rows)
     return digest((asked, wished, written, str(question.schema.remove_metadata())))
@@ -105,9 +108,7 @@ def _array_parts(value: np.ndarray[Any, Any], above: tuple[int, ...]) -> Iterato
 
 def _object_parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
     if is_dataclass(value) and not isinstance(value, type):
-        # Parts that begin with an underscore are prepared from the others.
-        held = {f.name: getattr(value, f.name) for f in fields(value) if f.name[0] != "_"}
-        yield _hash(held, above)
+        yield _hash(_public_fields(value), above)
     elif isinstance(value, functools.partial):
         yield _hash((value.func, value.args, value.keywords), above)
     elif isinstance(value, MethodType):
@@ -123,3 +124,8 @@ def _object_parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
         slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
         held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
         yield _hash({**held, **getattr(value, "__dict__", {})}, above)
+
+
+def _public_fields(value: Any) -> dict[str, Any]:
+    """Fields of a dataclass; those that begin with an underscore are prepared from the others."""
+    return {f.name: getattr(value, f.name) for f in fields(value) if f.name[0] != "_"}

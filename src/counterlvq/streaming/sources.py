@@ -20,6 +20,7 @@ from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
+from counterlvq.streaming.one_schema import as_type, refuse_other_columns
 
 __all__ = [
     "BATCH_ROWS",
@@ -112,7 +113,7 @@ class ParquetSource(Source):
         """Read the footers, and nothing else; text that is stored once is measured."""
         parquet, datasets = arrow_part("parquet"), arrow_part("dataset")
         full = [_encodable(root / path) for path in paths]
-        files, counts = list[SourceFile](), list[tuple[int, ...]]()
+        files, counts, schemas = list[SourceFile](), list[tuple[int, ...]](), list[Any]()
         for path in paths:
             with foreign_errors(told(path), "Parquet", _WHOLE):
                 _refuse_large(root / path, path, max_bytes)
@@ -120,6 +121,7 @@ class ParquetSource(Source):
                 groups = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
                 files.append(SourceFile.of(root, path, _footer_hash(root / path)))
                 counts.append(tuple(groups))
+                schemas.append(footer.schema.to_arrow_schema())
         with foreign_errors(told(str(root)), "Parquet", "whole files of one schema"):
             dataset = datasets.dataset(
                 full, format="parquet", partitioning="hive", partition_base_dir=root.as_posix()
@@ -129,7 +131,10 @@ class ParquetSource(Source):
                 for fragment in dataset.get_fragments()
             }
             known = tuple(keys[path] for path in full)
-        return cls(root, tuple(files), dataset.schema.remove_metadata(), known, tuple(counts))
+        schema = dataset.schema.remove_metadata()
+        for path, found, in_path in zip(paths, schemas, known, strict=True):
+            refuse_other_columns(found, path, schema, paths[0], in_path)
+        return cls(root, tuple(files), schema, known, tuple(counts))
 
     def parts(self, part_rows: int) -> tuple[Part, ...]:
         """Take row groups together until they have so many rows; none is divided."""
@@ -167,12 +172,6 @@ class ParquetSource(Source):
         with parquet.ParquetFile(
             self.root / path, pre_buffer=False, buffer_size=_BUFFER, memory_map=False
         ) as file:
-            missing = [name for name in names if name not in file.schema_arrow.names]
-            if missing:
-                raise InvalidInputError(
-                    f"{told(path)} lacks the column {told(missing[0])}; expected the columns of "
-                    f"the first file in each."
-                )
             groups = list(range(part.begin, part.end))
             for batch in file.iter_batches(BATCH_ROWS, groups, names, use_threads=False):
                 columns = {
@@ -185,10 +184,8 @@ class ParquetSource(Source):
 
     @staticmethod
     def _cast(column: Any, field: Any, path: str) -> Any:
-        if column.type == field.type:
-            return column
         try:
-            return column.cast(field.type)
+            return as_type(column, field.type)
         except arrow().ArrowException as error:
             raise InvalidInputError(
                 f"column {told(field.name)} of {told(path)} is of type {column.type}, but of type "

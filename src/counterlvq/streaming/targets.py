@@ -11,6 +11,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import key_of, plain, told
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.safe_text import shown_repr
+from counterlvq.tables.arrow_types import usual_column
 from counterlvq.tables.values import is_missing
 
 __all__ = ["ColumnTarget", "RowWishes", "read_target", "wishes_of"]
@@ -70,6 +71,7 @@ def read_target(target: Any, names: Collection[str], model: PrototypeModel) -> A
 
 def wishes_of(column: Any, name: str, model: PrototypeModel) -> RowWishes:
     """Read a column of Arrow that holds a label per row; what is no label is told of."""
+    column = usual_column(column)
     encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
     known = {key_of(label): plain(label) for label in model.classes}
     found: list[Any] = []

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, once, plain, told
+from counterlvq.tables.arrow_types import usual_columns
 from counterlvq.tables.dates import days_of, days_of_times
 from counterlvq.tables.decimals import nearest_floats
 from counterlvq.tables.values import (
@@ -252,7 +253,7 @@ class _Arrow(FrameView):
         return str(self._type(name))
 
     def taking(self, rows: NDArray[np.int64]) -> Self:
-        return self._changed(frame=self.frame.take(self._library().array(rows)))
+        return self._changed(frame=usual_columns(self.frame).take(self._library().array(rows)))
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         arrays = {name: np.asarray(column) for name, column in columns.items()}
