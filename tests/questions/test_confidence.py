@@ -329,3 +329,25 @@ def test_noise_beyond_floats_is_refused() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
     with pytest.raises(clvq.InvalidInputError, match=r"radius is 1e\+308, .* expected a smaller"):
         clvq.Explainer(model, confidence=clvq.Noise(1e308)).explain([0.0])
+
+
+@pytest.mark.parametrize("kind", ["rslvq", "mrslvq"])
+def test_probability_outlives_the_estimator(kind: str, tmp_path: Path) -> None:
+    X, y = table(0)
+    model = classifier(kind, X, y)
+    clvq.save(model, tmp_path / "loans.clvq")
+    loaded = clvq.load(tmp_path / "loans.clvq")
+    cost = clvq.Manhattan(1 / SCALES)
+    sure = clvq.Explainer(loaded, cost, confidence=clvq.Probability(0.9))
+    for row, target in product(X[:5], ["yes", "no"]):
+        cf = sure.explain(row, target=target)
+        chance = model.predict_proba([cf.x])[0, list(model.classes_).index(target)]
+        assert cf.status == "optimal"
+        assert chance >= 0.9 - 1e-12
+        assert cf.cost == 0 or chance == pytest.approx(0.9, abs=1e-3)
+
+
+def test_files_without_probabilities_say_what_to_do() -> None:
+    bare = clvq.PrototypeModel([[0.0], [1.0]], [0, 1])
+    with pytest.raises(clvq.NotSupportedError, match=r"older model files .* save them again"):
+        clvq.Explainer(bare, confidence=clvq.Probability(0.9))
