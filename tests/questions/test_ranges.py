@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 
@@ -290,3 +291,21 @@ def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: 
         else:
             assert max(ranges) == pytest.approx(min(before, start - by), abs=1e-6)
             assert min(ranges) == -3.0
+
+
+@pytest.mark.parametrize(("decimals", "step"), [(0, None), (2, None), (None, 12.5)])
+def test_ends_have_the_decimals_of_their_feature(decimals: int | None, step: float | None) -> None:
+    income = clvq.Feature("income", decimals=decimals, step=step, unit="EUR")
+    points = [[0.0], [7711.11111], [14321.7654]]
+    model = clvq.PrototypeModel(points, ["no", "yes", "no"], feature_names=["income"])
+    explainer = clvq.Explainer(model, features=clvq.Features([income]))
+    ranges = explainer.ranges(explainer.explain([1000.0], target="yes"))
+    said = re.findall(r"[\d,.]*\d", str(ranges))
+    assert len(said) == 2
+    for text, exact, sign in zip(said, ranges["income"], (1, -1), strict=True):
+        end = float(text.replace(",", ""))
+        grid = step or 10.0 ** -(decimals or 0)
+        assert end == pytest.approx(round(end / grid) * grid, rel=1e-14)
+        assert len(text.partition(".")[2]) <= (decimals or 0) + (step is not None)
+        assert 0 <= sign * (end - exact) < grid
+        assert model.predict([[end]])[0] == "yes"
