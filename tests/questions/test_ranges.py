@@ -294,7 +294,9 @@ def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: 
 
 
 @pytest.mark.parametrize(("decimals", "step"), [(0, None), (2, None), (None, 12.5)])
-def test_ends_have_the_decimals_of_their_feature(decimals: int | None, step: float | None) -> None:
+def test_ends_have_the_decimals_of_their_feature(
+    decimals: int | None, step: float | None
+) -> None:
     income = clvq.Feature("income", decimals=decimals, step=step, unit="EUR")
     points = [[0.0], [7711.11111], [14321.7654]]
     model = clvq.PrototypeModel(points, ["no", "yes", "no"], feature_names=["income"])
@@ -309,3 +311,20 @@ def test_ends_have_the_decimals_of_their_feature(decimals: int | None, step: flo
         assert len(text.partition(".")[2]) <= (decimals or 0) + (step is not None)
         assert 0 <= sign * (end - exact) < grid
         assert model.predict([[end]])[0] == "yes"
+
+
+def test_answers_that_break_the_constraints_are_refused() -> None:
+    names = ["cards", "income"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], feature_names=names)
+    cf = clvq.Explainer(model, constraints=["cards <= 3"]).explain([0.5, 0.0], target="yes")
+    for constraints, words in (
+        (["cards >= 4"], "breaks 'cards >= 4' of this explainer"),
+        ([clvq.Freeze("cards")], r"breaks Freeze\('cards'\) of this explainer"),
+    ):
+        other = clvq.Explainer(model, constraints=["income <= 9", *constraints])
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            other.ranges(cf)
+    narrow = clvq.Features([clvq.Feature("cards", lower=4), clvq.Feature("income")])
+    with pytest.raises(clvq.InvalidInputError, match=r"breaks Bounds\('cards', lower=4\)"):
+        clvq.Explainer(model, features=narrow).ranges(cf)
+    assert "cards" in clvq.Explainer(model, constraints=["cards <= 2.5"]).ranges(cf)

@@ -152,6 +152,7 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     if side not in SIDES:
         raise InvalidInputError(f"side is {side!r}; expected one of: 'both', 'away'.")
     _refuse_what_is_not_linear(asked, cf)
+    _refuse_broken(asked, cf)
     with np.errstate(all="ignore"):
         own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
     ranges = _stated(asked, cf, cf.values, *own)
@@ -254,6 +255,18 @@ def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
         raise NotSupportedError(
             f"ranges are for columns that the model sees as they are, and it sees "
             f"{view.source.scales[0]}; give the explainer columns that are transformed already."
+        )
+
+
+def _refuse_broken(asked: Asks, cf: Counterfactual) -> None:
+    """Refuse the answer of another explainer that breaks what this one asks for."""
+    view = asked.prepared_for(cf.original_values)
+    broken = view.broken_by(view.inner(cf.original_values), view.inner(cf.values))
+    if broken:
+        said = listed([told(item) for item in broken])
+        raise InvalidInputError(
+            f"the answer breaks {said} of this explainer; expected one that keeps its "
+            f"constraints. Ask it with explain, and for ranges around that."
         )
 
 
