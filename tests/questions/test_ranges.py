@@ -294,9 +294,7 @@ def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: 
 
 
 @pytest.mark.parametrize(("decimals", "step"), [(0, None), (2, None), (None, 12.5)])
-def test_ends_have_the_decimals_of_their_feature(
-    decimals: int | None, step: float | None
-) -> None:
+def test_ends_have_the_decimals_of_their_feature(decimals: int | None, step: float | None) -> None:
     income = clvq.Feature("income", decimals=decimals, step=step, unit="EUR")
     points = [[0.0], [7711.11111], [14321.7654]]
     model = clvq.PrototypeModel(points, ["no", "yes", "no"], feature_names=["income"])
