@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.questions import confidence as confident
+from counterlvq.report import report_html
 from tests.support.quick import seeds
 from tests.support.shell import called
 
@@ -180,6 +181,18 @@ def test_reject_option_and_inputs_that_are_not_sure() -> None:
     batch = explainer.explain_batch([[1.0], [2.3], [4.0]], target="yes")
     assert batch.cost.tolist() == pytest.approx([1.5, 0.2, 0.0])
     assert [batch[i].cost for i in range(3)] == batch.cost.tolist()
+
+
+def test_what_is_said_names_the_confidence() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    asked = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.3))
+    words, cf = "with a relative similarity of at least 0.3", asked.explain([1.0], target="yes")
+    assert cf.text().startswith(f"The answer would have been yes, {words}, if a were ")
+    assert f"is yes already, {words}; nothing" in asked.explain([4.0], target="yes").text()
+    assert words.removeprefix("with ") in report_html(asked, [cf]).partition("What was asked")[2]
+    assert words.removeprefix("with ") in asked._repr_html_()
+    bare = clvq.Explainer(model).explain([1.0], target="yes")
+    assert bare.text().startswith("The answer would have been yes if a were ")
 
 
 def test_there_may_be_no_answer() -> None:
