@@ -326,3 +326,18 @@ def test_answers_that_break_the_constraints_are_refused() -> None:
     with pytest.raises(clvq.InvalidInputError, match=r"breaks Bounds\('cards', lower=4\)"):
         clvq.Explainer(model, features=narrow).ranges(cf)
     assert "cards" in clvq.Explainer(model, constraints=["cards <= 2.5"]).ranges(cf)
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_whole_numbers_are_two_ends_in_json(step: int) -> None:
+    names = ["cards", "home"]
+    features = clvq.Features(
+        [clvq.Feature("cards", "whole", lower=0, upper=400, step=step), clvq.Feature("home")]
+    )
+    model = clvq.PrototypeModel([[0, 0], [16, 0]], ["no", "yes"], feature_names=names)
+    explainer = clvq.Explainer(model, features=features)
+    ranges = explainer.ranges(explainer.explain([0, 0], target="yes"))
+    assert ranges["cards"] == set(range(9 if step == 1 else 10, 401, step))
+    told = json.loads(json.dumps(ranges.to_dict()["cards"]))
+    stepped = {} if step == 1 else {"step": 5}
+    assert told == {"lower": min(ranges["cards"]), "upper": 400, **stepped}
