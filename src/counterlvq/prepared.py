@@ -253,19 +253,26 @@ class Prepared:
         """Whether an input meets the constraints as it is."""
         return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
 
-    def broken_by(self, factual: Floats) -> tuple[Constraint | str, ...]:
-        """List the constraints, and the ranges of features, that an input breaks as it is."""
+    def broken_by(
+        self, factual: Floats, answer: Floats | None = None
+    ) -> tuple[Constraint | str, ...]:
+        """List the constraints, and the ranges of features, that an input breaks as it is.
+
+        Or those that an answer to it breaks.
+        """
         asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
-        if not (asked.constraints or coordinates.own_conditions) or self.holds(factual):
+        y = x if answer is None else answer[None, :]
+        is_free = not (asked.constraints or coordinates.own_conditions)
+        if is_free or bool(self.rules.judged(y, x).good[0]):
             return ()
-        row = coordinates.outer(x)[0]
+        row = coordinates.outer(y)[0]
         ranges = [
             allowed_range(feature)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]
         pairs = zip(asked.constraints, self._each_alone, strict=True)
-        broken = (item for item, rules in pairs if not rules.judged(x, x).good[0])
+        broken = (item for item, rules in pairs if not rules.judged(y, x).good[0])
         return (*broken, *ranges)
 
     def breaks(self, factuals: Floats) -> NDArray[np.bool_]:

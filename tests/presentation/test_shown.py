@@ -480,3 +480,24 @@ def test_nothing_is_shown_of_no_answer(limit: float | None) -> None:
     assert cf.shown.changes == {}
     assert cf.shown_changes == ()
     assert str(pickle.loads(pickle.dumps(cf))) == str(cf)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("before", [1938.2300000000013, 1945.8290000000002, 1938.77123456789])
+def test_inputs_are_rounded_to_the_nearest(before: float, sign: float) -> None:
+    features, least = clvq.Features(["income"]), 1071.0
+    original, values = np.array([sign * before]), np.array([sign * (before + least)])
+
+    def check(row: np.ndarray, most: float) -> tuple[bool, float]:
+        cost = sign * (float(row[0]) - float(original[0]))
+        return least <= cost <= most, cost
+
+    change = shown_row(features, original, values, least, check).changes[0]
+    shown = read_number(change.before)
+    if "." in change.before:
+        last = 10.0 ** -len(change.before.partition(".")[2])
+    else:
+        last = 10.0 ** (len(change.before) - len(change.before.rstrip("0")))
+    assert abs(shown - original[0]) <= last / 2
+    assert check(np.array([read_number(change.after)]), np.inf)[0]
+    assert check(original + sign * read_number(change.by), np.inf)[0]

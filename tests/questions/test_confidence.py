@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.questions import confidence as confident
+from counterlvq.report import report_html
 from tests.support.quick import seeds
 from tests.support.shell import called
 
@@ -182,6 +183,18 @@ def test_reject_option_and_inputs_that_are_not_sure() -> None:
     assert [batch[i].cost for i in range(3)] == batch.cost.tolist()
 
 
+def test_what_is_said_names_the_confidence() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    asked = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.3))
+    words, cf = "with a relative similarity of at least 0.3", asked.explain([1.0], target="yes")
+    assert cf.text().startswith(f"The answer would have been yes, {words}, if a were ")
+    assert f"is yes already, {words}; nothing" in asked.explain([4.0], target="yes").text()
+    assert words.removeprefix("with ") in report_html(asked, [cf]).partition("What was asked")[2]
+    assert words.removeprefix("with ") in asked._repr_html_()
+    bare = clvq.Explainer(model).explain([1.0], target="yes")
+    assert bare.text().startswith("The answer would have been yes if a were ")
+
+
 def test_there_may_be_no_answer() -> None:
     model = clvq.PrototypeModel([[0.0], [1.0], [2.0]], ["a", "b", "a"], feature_names=["x"])
     narrow = clvq.Explainer(model, confidence=clvq.Noise(0.6))
@@ -329,3 +342,25 @@ def test_noise_beyond_floats_is_refused() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
     with pytest.raises(clvq.InvalidInputError, match=r"radius is 1e\+308, .* expected a smaller"):
         clvq.Explainer(model, confidence=clvq.Noise(1e308)).explain([0.0])
+
+
+@pytest.mark.parametrize("kind", ["rslvq", "mrslvq"])
+def test_probability_outlives_the_estimator(kind: str, tmp_path: Path) -> None:
+    X, y = table(0)
+    model = classifier(kind, X, y)
+    clvq.save(model, tmp_path / "loans.clvq")
+    loaded = clvq.load(tmp_path / "loans.clvq")
+    cost = clvq.Manhattan(1 / SCALES)
+    sure = clvq.Explainer(loaded, cost, confidence=clvq.Probability(0.9))
+    for row, target in product(X[:5], ["yes", "no"]):
+        cf = sure.explain(row, target=target)
+        chance = model.predict_proba([cf.x])[0, list(model.classes_).index(target)]
+        assert cf.status == "optimal"
+        assert chance >= 0.9 - 1e-12
+        assert cf.cost == 0 or chance == pytest.approx(0.9, abs=1e-3)
+
+
+def test_files_without_probabilities_say_what_to_do() -> None:
+    bare = clvq.PrototypeModel([[0.0], [1.0]], [0, 1])
+    with pytest.raises(clvq.NotSupportedError, match=r"older model files .* save them again"):
+        clvq.Explainer(bare, confidence=clvq.Probability(0.9))

@@ -219,3 +219,23 @@ def test_what_is_found_bounds_the_search_in_other_components(
         parts = list(cf.certificate.parts)
         parts[left_out] = parts[left_out - 1]
         assert explainer.verify(replace(cf, certificate=JoinedCertificate(tuple(parts)))) < cf.cost
+
+
+def test_a_fit_to_another_table_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.repeat(["no", "yes"], 20)
+    likely = clvq.Plausible.fit(X, y)
+    three = clvq.PrototypeModel([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], ["no", "yes"])
+    with pytest.raises(clvq.InvalidInputError, match=r"fitted to 2 columns .* the model has 3"):
+        clvq.Explainer(three, constraints=[likely])
+    points = [[0.0, 0.0], [4.0, 0.0]]
+    other = clvq.PrototypeModel(points, ["rejected", "accepted"])
+    with pytest.raises(clvq.InvalidInputError, match="labels 'no', 'yes', and the model says 'acc"):
+        clvq.Explainer(other, constraints=[likely])
+    half = clvq.PrototypeModel(points, ["no", "accepted"])
+    cf = clvq.Explainer(half, constraints=[likely]).explain([0.0, 0.0], target="accepted")
+    assert cf.status == "infeasible"
+    assert "'accepted' wished for, 'no', 'yes' there" in cf.reason
+    same = clvq.PrototypeModel(points, ["no", "yes"])
+    largest = clvq.Explainer(same, clvq.Chebyshev(), [likely]).explain([0.0, 0.0], target="yes")
+    assert largest.status in ("optimal", "infeasible")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 
@@ -290,3 +291,53 @@ def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: 
         else:
             assert max(ranges) == pytest.approx(min(before, start - by), abs=1e-6)
             assert min(ranges) == -3.0
+
+
+@pytest.mark.parametrize(("decimals", "step"), [(0, None), (2, None), (None, 12.5)])
+def test_ends_have_the_decimals_of_their_feature(decimals: int | None, step: float | None) -> None:
+    income = clvq.Feature("income", decimals=decimals, step=step, unit="EUR")
+    points = [[0.0], [7711.11111], [14321.7654]]
+    model = clvq.PrototypeModel(points, ["no", "yes", "no"], feature_names=["income"])
+    explainer = clvq.Explainer(model, features=clvq.Features([income]))
+    ranges = explainer.ranges(explainer.explain([1000.0], target="yes"))
+    said = re.findall(r"[\d,.]*\d", str(ranges))
+    assert len(said) == 2
+    for text, exact, sign in zip(said, ranges["income"], (1, -1), strict=True):
+        end = float(text.replace(",", ""))
+        grid = step or 10.0 ** -(decimals or 0)
+        assert end == pytest.approx(round(end / grid) * grid, rel=1e-14)
+        assert len(text.partition(".")[2]) <= (decimals or 0) + (step is not None)
+        assert 0 <= sign * (end - exact) < grid
+        assert model.predict([[end]])[0] == "yes"
+
+
+def test_answers_that_break_the_constraints_are_refused() -> None:
+    names = ["cards", "income"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], feature_names=names)
+    cf = clvq.Explainer(model, constraints=["cards <= 3"]).explain([0.5, 0.0], target="yes")
+    for constraints, words in (
+        (["cards >= 4"], "breaks 'cards >= 4' of this explainer"),
+        ([clvq.Freeze("cards")], r"breaks Freeze\('cards'\) of this explainer"),
+    ):
+        other = clvq.Explainer(model, constraints=["income <= 9", *constraints])
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            other.ranges(cf)
+    narrow = clvq.Features([clvq.Feature("cards", lower=4), clvq.Feature("income")])
+    with pytest.raises(clvq.InvalidInputError, match=r"breaks Bounds\('cards', lower=4\)"):
+        clvq.Explainer(model, features=narrow).ranges(cf)
+    assert "cards" in clvq.Explainer(model, constraints=["cards <= 2.5"]).ranges(cf)
+
+
+@pytest.mark.parametrize("step", [1, 5])
+def test_whole_numbers_are_two_ends_in_json(step: int) -> None:
+    names = ["cards", "home"]
+    features = clvq.Features(
+        [clvq.Feature("cards", "whole", lower=0, upper=400, step=step), clvq.Feature("home")]
+    )
+    model = clvq.PrototypeModel([[0, 0], [16, 0]], ["no", "yes"], feature_names=names)
+    explainer = clvq.Explainer(model, features=features)
+    ranges = explainer.ranges(explainer.explain([0, 0], target="yes"))
+    assert ranges["cards"] == set(range(9 if step == 1 else 10, 401, step))
+    told = json.loads(json.dumps(ranges.to_dict()["cards"]))
+    stepped = {} if step == 1 else {"step": 5}
+    assert told == {"lower": min(ranges["cards"]), "upper": 400, **stepped}

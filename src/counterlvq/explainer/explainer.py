@@ -147,7 +147,9 @@ class Explainer(OneRow):
 
     def _repr_html_(self) -> str:
         """Show in a notebook what is asked of which model."""
-        facts = setting_facts(self.model, self.features, self.cost, self.constraints)
+        facts = setting_facts(
+            self.model, self.features, self.cost, self.constraints, confidence=self.confidence
+        )
         return features_card("Explainer", facts, self.features)
 
     def explain(

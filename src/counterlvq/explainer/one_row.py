@@ -58,7 +58,12 @@ from counterlvq.questions.chebyshev import (
 from counterlvq.questions.confidence import confident_answer, is_cut, margin_of, parts_of
 from counterlvq.questions.filed_parts import filed_parts
 from counterlvq.questions.implied_rivals import is_apart
-from counterlvq.questions.plausibility import components_of, plausible_answer, plausible_in
+from counterlvq.questions.plausibility import (
+    components_of,
+    plausible_answer,
+    plausible_in,
+    refuse_other_table,
+)
 from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual, replaced
@@ -121,6 +126,7 @@ class OneRow:
         put("model", self._source.model)
         put("features", self._source.features)
         put("constraints", with_those_of(self.features, checked_constraints(constraints)))
+        refuse_other_table(self.constraints, self.features, self.model)
         if self.confidence is not None:
             margin = margin_of(self.confidence, self._source)
         put("margin", None if margin is None else at_least_zero("margin", margin))

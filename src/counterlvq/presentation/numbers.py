@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from itertools import product
 from typing import NamedTuple, final
 
@@ -306,9 +306,15 @@ class _Move:
         if steps:
             after = _EXACT.add(after, Decimal((0 if rises else 1, (steps,), last)))
         if not self.is_own:
-            # Away from the answer, so that the change is never shown smaller than it has to be.
-            before = _rounded(before, last, up=not rises)
+            before = self._input_to(last, after)
         return _Pair(before, after)
+
+    def _input_to(self, last: int, after: Decimal) -> Decimal:
+        """Round the input to the nearest, and away from the answer where nothing is left else."""
+        near = _nearest(self.before, last)
+        rises = self.after > self.before
+        is_apart = near < after if rises else near > after
+        return near if is_apart else _rounded(self.before, last, up=not rises)
 
     @property
     def is_own(self) -> bool:
@@ -438,6 +444,12 @@ def _rounded(number: Decimal, last: int, *, up: bool) -> Decimal:
         return number
     step = Decimal((0, (1,), last))
     return number.quantize(step, ROUND_CEILING if up else ROUND_FLOOR, _EXACT).normalize(_EXACT)
+
+
+def _nearest(number: Decimal, last: int) -> Decimal:
+    if int(number.as_tuple().exponent) >= last:
+        return number
+    return number.quantize(Decimal((0, (1,), last)), ROUND_HALF_EVEN, _EXACT).normalize(_EXACT)
 
 
 def _padding(feature: Feature | None, number: Decimal) -> int | None:

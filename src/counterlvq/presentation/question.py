@@ -11,6 +11,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.presentation.numbers import exact_text, rough_text
 from counterlvq.presentation.wording import PLAIN, Wording, plural
 from counterlvq.problem.chebyshev import Chebyshev
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
@@ -36,8 +37,10 @@ def setting_facts(
     cost: Cost,
     constraints: Sequence[Constraint | str],
     wording: Wording = PLAIN,
+    *,
+    confidence: Confidence | None = None,
 ) -> tuple[Fact, ...]:
-    """Say model, cost and constraints in a line each."""
+    """Say model, cost and constraints in a line each, and the confidence where there is one."""
     part = model.meaning.part
     metric = f"a metric for each {part}" if model.is_local else "one metric"
     parts = f"{model.n_prototypes:,} {part}{plural(part, model.n_prototypes)}"
@@ -47,6 +50,7 @@ def setting_facts(
         Fact("Model", f"{parts}, {len(features)} features, {metric}"),
         Fact("Cost", _cost_words(cost)),
         Fact("Constraints", constraints_words(constraints, features, wording)),
+        *([] if confidence is None else [Fact("Confidence", confidence.words)]),
     )
 
 

@@ -107,7 +107,8 @@ class Sentences:
         """Say what there is to say, by the template where it names changes for the outcome."""
         if self.cf.status.has_answer and not self.cf.changes:
             label = self.wording.called(self.cf.prediction)
-            said = f"{self.wording.opening} is {label} already; nothing needs to change."
+            sure = f", with {self.cf.confidence}" if self.cf.confidence else ""
+            said = f"{self.wording.opening} is {label} already{sure}; nothing needs to change."
             return f"{said}{self._missing_words()}"
         if self.cf.status is Status.INVALID:
             said = f"{self.wording.opening} could not be looked into"
@@ -224,11 +225,14 @@ class Sentences:
         if self.wording.template is not None:
             return self.wording.filled(places)
         places["subject"] = self._named()
-        said = "{subject} would have been {outcome} if {changes}."
+        sure = f", with {self.cf.confidence}," if self.cf.confidence else ""
+        said = f"{{subject}} would have been {{outcome}}{sure} if {{changes}}."
         if self.cf.broken and self._mends_alone:
             row = "It" if self._is_unnamed() else places["subject"]
             and_so = "the {noun} would" if self._is_unnamed() else "would"
-            said = f"{row} would not, and {and_so} have been {{outcome}}, if {{changes}}."
+            said = (
+                f"{row} would not, and {and_so} have been {{outcome}}{sure or ','} if {{changes}}."
+            )
         said = said.format_map({**places, "noun": noun_of(self.cf.part)})
         said = f"{said} {places['others']}" if others else said
         is_asked = self.wording.response

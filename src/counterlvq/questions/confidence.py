@@ -39,8 +39,6 @@ __all__ = [
     "parts_of",
 ]
 
-_SOFT = ("RSLVQ", "MRSLVQ", "LMRSLVQ")
-
 
 def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
     """Lead over all rivals that a confidence asks for; None if it is another for each pair.
@@ -75,18 +73,17 @@ def _log_odds_per_score(source: ExplainedModel) -> float:
             f"decides. Ask for a margin instead, or put the other classes into one."
         )
     responds = source.responds
-    fitted: Any = None if responds is None else responds.fitted
-    last: Any = fitted.steps[-1][1] if type(fitted).__name__ == "Pipeline" else fitted
-    if type(last).__name__ in _SOFT and hasattr(last, "sigma_"):
-        return 0.5 / float(last.sigma_) ** 2
     for model in (source.model, *([] if responds is None else [responds.model])):
         response = model.meaning.response
         if response is not None and response.is_probability and response.threshold == 0.5:
             return response.slope
+    fitted: Any = None if responds is None else responds.fitted
+    is_bare = fitted is None or isinstance(fitted, PrototypeModel)
+    older = " (RSLVQ and its kin of older model files have lost theirs: save them again)"
     raise NotSupportedError(
         "Probability needs a model whose probabilities follow from differences of its scores, and "
-        "this one has none; expected logistic regression, discriminant analysis, RSLVQ or its kin. "
-        "Ask for a margin instead."
+        "this one has none; expected logistic regression, discriminant analysis, RSLVQ or its kin"
+        f"{older if is_bare else ''}. Ask for a margin instead."
     )
 
 

@@ -10,15 +10,20 @@ from typing import Any
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.plausibility import Ellipsoid, Plausible
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, united, verified, wish_of
 from counterlvq.results import Counterfactual
+from counterlvq.tables.features import Features
 from counterlvq.types import Status
 
-__all__ = ["components_of", "plausible_answer", "plausible_in"]
+__all__ = ["components_of", "plausible_answer", "plausible_in", "refuse_other_table"]
+
+# Labels that an error lists.
+_MOST_NAMED = 8
 
 
 def plausible_in(constraints: Sequence[Constraint | str]) -> Plausible | None:
@@ -29,6 +34,37 @@ def plausible_in(constraints: Sequence[Constraint | str]) -> Plausible | None:
             f"constraints has {len(found)} Plausible; expected one. Fit it to all rows at once."
         )
     return found[0] if found else None
+
+
+def refuse_other_table(
+    constraints: Sequence[Constraint | str], features: Features, model: PrototypeModel
+) -> None:
+    """Refuse what was fitted to a table with other columns, or with none of the model's labels."""
+    plausible = plausible_in(constraints)
+    if plausible is None:
+        return
+    by_place = all(isinstance(key, int) for key in plausible.features)
+    if by_place and len(plausible.features) != len(features):
+        raise InvalidInputError(
+            f"Plausible was fitted to {len(plausible.features)} columns without names; the model "
+            f"has {len(features)}. Fit it to a table with the columns of the model, or to one "
+            f"whose columns have names."
+        )
+    if not any(plausible.of(label) for label in model.classes):
+        raise InvalidInputError(
+            f"Plausible was fitted to rows with the labels {_labels_of(plausible)}, and the model "
+            f"says {_named(model.classes.tolist())}; expected labels of the model. Leave the "
+            f"labels to it: Plausible.fit(X, model=model)."
+        )
+
+
+def _labels_of(plausible: Plausible) -> str:
+    return _named(list(dict.fromkeys(plain(item.label) for item in plausible.ellipsoids)))
+
+
+def _named(labels: Sequence[Any]) -> str:
+    more = ", ..." if len(labels) > _MOST_NAMED else ""
+    return ", ".join(map(told, labels[:_MOST_NAMED])) + more
 
 
 def components_of(asked: Asks, plausible: Plausible, labels: Sequence[Any]) -> list[Part]:
@@ -112,5 +148,8 @@ def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -
         conflict=(plausible,),
         conflict_ranges=(),
         conflict_is_irreducible=True,
-        reason="no row of the table that plausibility was fitted to has a wished-for label",
+        reason=(
+            f"no row of the table that plausibility was fitted to has a wished-for label: "
+            f"{_named(found.target)} wished for, {_labels_of(plausible)} there"
+        ),
     )

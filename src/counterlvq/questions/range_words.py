@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from math import inf
+from fractions import Fraction
+from math import floor, inf
 from typing import Any
 
 from counterlvq.presentation.wording import Wording
@@ -24,6 +25,8 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
     --------
     >>> range_words(Feature("income", unit="EUR"), (2983.0299, 5032.4), Wording(), 2983.03)
     'income from 2,983.03 to 5,032 EUR'
+    >>> range_words(Feature("income", decimals=0), (3855.555555557041, inf), Wording(), 3856.0)
+    'income of at least 3,856'
     """
     name = shown_text(feature.spoken)
     unit = f" {shown_text(feature.unit)}" if feature.unit else ""
@@ -66,4 +69,15 @@ def _shown_end(
             if rounded == end or (not is_past and apart * 50 <= Decimal(min(high - low, 1e300))):
                 end = rounded
                 break
+    elif feature.kind is Kind.REAL and shown is not None and low <= shown <= high:
+        end = _on_grid(feature, float(end), shown)
     return _value(feature, end, wording)
+
+
+def _on_grid(feature: Feature, end: float, shown: float) -> float:
+    """Take the last value of a grid that lies between an answer on it and an end."""
+    if feature.lattice is None:
+        return end  # the one value of its range
+    step, start = Fraction(*feature.lattice), Fraction(repr(shown))
+    count = floor(abs(Fraction(repr(end)) - start) / step)
+    return float(start + (count if end > shown else -count) * step)

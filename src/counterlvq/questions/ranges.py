@@ -60,8 +60,9 @@ _PULL_GROWTH, _PULLS = 8.0, 12
 class Ranges(Mapping[str, Any]):
     """For each feature that changes, the values that it may have: a mapping.
 
-    The value of a feature is a pair ``(lower, upper)``, infinite where a side is open, or a set: of
-    levels, and of whole numbers. Every combination of values in these ranges, with all other
+    The value of a real number or a date is a pair ``(lower, upper)``, infinite where a side is
+    open. That of a feature with levels is a set of them, and that of a whole number the set of all
+    its values, up to 10,000; where there are more, or a side is open, a pair as well. Every combination of values in these ranges, with all other
     features as they are in the answer, has a label that was wished for and meets the constraints.
 
     Attributes
@@ -120,13 +121,21 @@ class Ranges(Mapping[str, Any]):
         return f"It stays {wording.called(self.prediction)} with {listed(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return lists of two ends (None for an open one), or of levels, that JSON can hold."""
+        """Return two ends (None for an open one), or a list of levels, that JSON can hold.
+
+        Whole numbers have ends, and a step where it is not 1. Levels have their order.
+        """
         out: dict[str, Any] = {}
         for name, found in self.ranges.items():
-            if isinstance(found, tuple):
-                out[name] = {"lower": _plain(found[0]), "upper": _plain(found[1])}
+            feature = self.features[name]
+            if isinstance(found, tuple) or feature.is_number:
+                ends = found if isinstance(found, tuple) else (min(found), max(found))
+                out[name] = {"lower": _plain(ends[0]), "upper": _plain(ends[1])}
+                if feature.kind is Kind.WHOLE and feature.grid not in (None, 1.0):
+                    out[name]["step"] = _plain(feature.grid)
             else:
-                out[name] = {"values": [_plain(value) for value in sorted(found, key=str)]}
+                levels = sorted(found, key=feature.code)
+                out[name] = {"values": [_plain(value) for value in levels]}
         return out
 
     def __str__(self) -> str:
@@ -152,6 +161,7 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     if side not in SIDES:
         raise InvalidInputError(f"side is {side!r}; expected one of: 'both', 'away'.")
     _refuse_what_is_not_linear(asked, cf)
+    _refuse_broken(asked, cf)
     with np.errstate(all="ignore"):
         own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
     ranges = _stated(asked, cf, cf.values, *own)
@@ -254,6 +264,18 @@ def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
         raise NotSupportedError(
             f"ranges are for columns that the model sees as they are, and it sees "
             f"{view.source.scales[0]}; give the explainer columns that are transformed already."
+        )
+
+
+def _refuse_broken(asked: Asks, cf: Counterfactual) -> None:
+    """Refuse the answer of another explainer that breaks what this one asks for."""
+    view = asked.prepared_for(cf.original_values)
+    broken = view.broken_by(view.inner(cf.original_values), view.inner(cf.values))
+    if broken:
+        said = listed([told(item) for item in broken])
+        raise InvalidInputError(
+            f"the answer breaks {said} of this explainer; expected one that keeps its "
+            f"constraints. Ask it with explain, and for ranges around that."
         )
 
 

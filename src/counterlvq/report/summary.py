@@ -62,7 +62,12 @@ def read_summary(
         changed = float(np.mean([len(cf.changes) for cf in found]))
         facts.append(Fact("features changed per answer", wording.number(f"{changed:.2f}")))
     setting = setting_facts(
-        explainer.model, explainer.features, explainer.cost, explainer.constraints, wording
+        explainer.model,
+        explainer.features,
+        explainer.cost,
+        explainer.constraints,
+        wording,
+        confidence=explainer.confidence,
     )
     return Summary(tuple(facts), setting, _feature_counts(explainer, found), len(found))
 
