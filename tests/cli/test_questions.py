@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+import counterlvq as clvq
 from tests.support.shell import called
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of two numbers, and rows of both classes."""
+    folder = tmp_path_factory.mktemp("desk")
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    clvq.save(model, folder / "m.clvq")
+    pd.DataFrame({"pay": [1.0, 4.0], "age": [1.0, 3.0]}).to_csv(folder / "rows.csv", index=False)
+    return folder
+
+
+RANGES = ("--bounds", "pay=0:9", "--bounds", "age=0:9")
 
 
 @pytest.mark.parametrize(
@@ -29,3 +45,18 @@ def test_shell_says_what_is_no_confidence(
     assert done.returncode == 2
     assert all(part in done.stderr.decode() for part in said), done.stderr
     assert b"could not convert" not in done.stderr
+
+
+def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
+    words = ("reasons", "m.clvq", "rows.csv", *RANGES, "--cost", "manhattan", "-o")
+    assert called(*words, "why.json", cwd=desk).returncode == 0
+    assert [row["row"] for row in json.loads((desk / "why.json").read_text())] == [0, 1]
+    assert called(*words, "why.json", "--format", "text", cwd=desk).returncode == 0
+    assert (desk / "why.json").read_text().startswith("The answer is no because")
+    assert called(*words, "why.txt", cwd=desk).returncode == 0
+    assert (desk / "why.txt").read_text().startswith("The answer is no because")
+    for name in ("why.csv", "why.xlsx"):
+        done = called(*words, name, cwd=desk)
+        assert done.returncode == 2
+        assert b"which is not written; expected .json, or say" in done.stderr
+        assert not (desk / name).exists()

@@ -12,7 +12,7 @@ from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, range_options
-from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
+from counterlvq.cli.outputs import check_writable, is_terminal, kind_by_ending, write_whole
 from counterlvq.cli.terminal import say
 from counterlvq.cli.wording import sentence_options, wording_from
 from counterlvq.presentation.wording import Wording
@@ -31,14 +31,17 @@ __all__ = ["reasons"]
 @sentence_options
 @table_options
 @click.option(
-    "--format", "kind", type=click.Choice(("text", "json")), default="text", show_default=True
+    "--format",
+    "kind",
+    type=click.Choice(("text", "json")),
+    help="By default, as --output ends; else text.",
 )
 @click.option(
     "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
 )
 @debug_option
 def reasons(
-    model: str, table: str, first: tuple[str, ...], kind: str, output: str, **question: Any
+    model: str, table: str, first: tuple[str, ...], kind: str | None, output: str, **question: Any
 ) -> int:
     """Find features that settle what the model says of each row of TABLE.
 
@@ -49,6 +52,7 @@ def reasons(
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    kind = kind or kind_by_ending(output, {".json": "json"}, "text")
     check_writable(output)
     loaded = read_model(model)
     rows = with_typed_cells(read_table(table), loaded.features)
