@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import counterlvq as clvq
 from tests.support.shell import called
@@ -18,6 +22,18 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("desk")
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
     clvq.save(model, folder / "m.clvq")
+    omegas = [np.eye(2), [[2.0, 1.0], [0.0, 1.0]]]
+    clvq.save(
+        clvq.PrototypeModel(model.prototypes, model.labels, omegas, ["pay", "age"]),
+        folder / "local.clvq",
+    )
+    rng = np.random.default_rng(0)
+    near = rng.normal(size=(40, 2)) + np.repeat(model.prototypes, 20, axis=0)
+    many = pd.DataFrame(near, columns=["pay", "age"])
+    many.to_csv(folder / "many.csv", index=False)
+    seen = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
+    curved = make_pipeline(seen, LogisticRegression()).fit(many.abs(), model.predict(near))
+    clvq.save(curved, folder / "logs.clvq", features=clvq.Features.from_frame(many))
     pd.DataFrame({"pay": [1.0, 4.0], "age": [1.0, 3.0]}).to_csv(folder / "rows.csv", index=False)
     return folder
 
@@ -60,3 +76,38 @@ def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
         assert done.returncode == 2
         assert b"which is not written; expected .json, or say" in done.stderr
         assert not (desk / name).exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("reasons", "m.clvq"), "one with --bounds 'pay=LOW:HIGH', or take all ranges "
+         "from a table with --within TABLE."),
+        (
+            ("explain", "m.clvq", "--cost", "euclidean", "--alternatives", "3"),
+            "expected a limit, such as --at-most 2, or --cost manhattan or mad.",
+        ),
+        (
+            ("explain", "m.clvq", "--ranges", "--confidence", "similarity=0.3"),
+            "Leave out --confidence, or --ranges: an answer with a confidence leaves it room.",
+        ),
+        (
+            ("explain", "m.clvq", "--ranges", "--plausible", "many.csv"),
+            "Leave out --plausible, or --ranges.",
+        ),
+        (
+            ("explain", "local.clvq", "--ranges"),
+            "Leave out --ranges; --confidence margin=0.5 asks for answers with some room.",
+        ),
+        (("explain", "logs.clvq", "--ranges"), "it sees log1p(pay). Leave out --ranges."),
+    ],
+)  # fmt: skip
+def test_errors_advise_options_and_no_python(desk: Path, words: tuple[str, ...], said: str) -> None:
+    model, *rest = words[1:]
+    told = () if rest[:1] == ["--cost"] else ("--cost", "manhattan")
+    form = () if words[0] == "reasons" else ("--format", "text")
+    done = called(words[0], model, "rows.csv", *rest, *told, *form, cwd=desk)
+    assert done.returncode == 1
+    assert done.stderr.decode().endswith(f"{said}\n"), done.stderr
+    assert b"explainer" not in done.stderr
+    assert b"AtMost" not in done.stderr
