@@ -32,7 +32,7 @@ from counterlvq.cli.outputs import (
     kind_by_ending,
     write_whole,
 )
-from counterlvq.cli.terminal import say
+from counterlvq.cli.terminal import say, tell_unanswered
 from counterlvq.cli.text_table import listing
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
@@ -164,20 +164,10 @@ def explain(
             else _told(batch, kind, wording, explainer, with_ranges=ranges)
         )
     _put(told, output)
-    return 0 if _all_answered(batch, kind) else NO_ANSWER
-
-
-def _all_answered(batch: clvq.CounterfactualBatch, kind: str) -> bool:
-    """Whether every row has an answer; if not, say how many have none where no table does."""
-    statuses = [status for status in clvq.Status if not status.has_answer]
-    counts = {status: int((batch.status == status).sum()) for status in statuses}
-    without = sum(counts.values())
-    if without and kind != "table":
-        told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-        rows = f"{without:,} of {len(batch):,} row{'s' if len(batch) != 1 else ''}"
-        verb = "has" if without == 1 else "have"
-        say(f"counterlvq: {rows} {verb} no answer: {told}.", aside=True)
-    return not without
+    statuses = batch.status.tolist()
+    if kind != "table":  # which counts them in its last line
+        tell_unanswered(statuses)
+    return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
 
 
 def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:

@@ -13,7 +13,7 @@ from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, range_options
 from counterlvq.cli.outputs import check_writable, is_terminal, kind_by_ending, write_whole
-from counterlvq.cli.terminal import say
+from counterlvq.cli.terminal import say, tell_unanswered
 from counterlvq.cli.wording import sentence_options, wording_from
 from counterlvq.presentation.wording import Wording
 from counterlvq.safe_text import visible
@@ -60,7 +60,11 @@ def reasons(
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
-    return 0 if all(_is_reason(why) for why in found) else NO_ANSWER
+    statuses = [
+        why.status if isinstance(why, clvq.Reasons) else clvq.Status.INVALID for why in found
+    ]
+    tell_unanswered(statuses)
+    return 0 if all(status.has_answer for status in statuses) else NO_ANSWER
 
 
 def _found(
@@ -88,10 +92,6 @@ def _fault_of(
     if told.status[0] == clvq.Status.INVALID:
         return clvq.InvalidInputError(told[0].reason)
     return error if told.missing.any() or told.breaks_rules[0] else None
-
-
-def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:
-    return isinstance(why, clvq.Reasons) and why.status.has_answer
 
 
 def _put(
