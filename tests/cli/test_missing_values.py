@@ -106,7 +106,9 @@ def test_reasons_go_on_behind_a_row_that_has_none(
     assert "no value in column 'income'" in second["reason"]
     assert first.keys() == second.keys()
     assert run(words) == 3
-    lines = capfd.readouterr().out.splitlines()
+    said = capfd.readouterr()
+    assert said.err.endswith("counterlvq: 1 of 2 rows has no answer: 1 invalid.\n")
+    lines = said.out.splitlines()
     assert lines[0] == first["text"]
     assert lines[1] == second["text"]
     assert lines[1].startswith("No reason was looked for: ")
@@ -140,7 +142,9 @@ def test_reasons_and_ways_go_on_behind_any_row_that_cannot_be_asked_about(
     assert "is 'old'; expected a finite number" in told[2]["reason"]
     assert {row["cost_unit"] for row in told} == {"typical deviations"}
     assert run((*ways, "--format", "text", "--subject", "Your loan")) == 3
-    said = capfd.readouterr().out.split("\n\n")
+    written = capfd.readouterr()
+    assert written.err.endswith("counterlvq: 3 of 6 rows have no answer: 3 invalid.\n")
+    said = written.out.split("\n\n")
     assert said[2].startswith("Your loan could not be looked into: column 'age' is 'old'")
     assert run((*ways, "--format", "text", "--bad-rows", "raise")) == 1
     assert "is 'old'; expected a finite number" in capfd.readouterr().err

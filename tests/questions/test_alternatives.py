@@ -93,6 +93,13 @@ def test_no_way_at_all() -> None:
     assert str(ways) == "There is no way at all."
 
 
+def test_a_row_that_has_the_target_says_so() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], None, ["pay"])
+    ways = clvq.Explainer(model).alternatives([4.0], "yes")
+    assert len(ways) == 1
+    assert str(ways) == "The answer is yes already; nothing needs to change."
+
+
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "3"])
 def test_what_is_no_count_is_refused(count: object) -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
@@ -119,4 +126,4 @@ def test_shell_limits_changes_and_lists_ways(tmp_path: Path) -> None:
     for words in (("csv", *few), ("json", *few, "--ranges"), ("json", "--at-most", "-1")):
         assert called(*asked, *words, cwd=tmp_path).returncode == 2
     refused = called(*asked, "json", "--alternatives", "2", cwd=tmp_path)
-    assert b"AtMost" in refused.stderr
+    assert b"--at-most" in refused.stderr

@@ -9,7 +9,7 @@ import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
 from counterlvq.cli.options import cost_unit
 from counterlvq.cli.outputs import is_terminal, write_whole
-from counterlvq.cli.terminal import say
+from counterlvq.cli.terminal import say, tell_unanswered
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.wording import Wording
 
@@ -40,7 +40,17 @@ def tell_ways(
         say(text)
     else:
         write_whole(output, f"{text}\n".encode())
-    return 0 if all(isinstance(ways, clvq.Alternatives) and ways for ways in found) else NO_ANSWER
+    statuses = [_status(ways) for ways in found]
+    tell_unanswered(statuses)
+    return 0 if all(status.has_answer for status in statuses) else NO_ANSWER
+
+
+def _status(ways: clvq.Alternatives | clvq.Counterfactual) -> clvq.Status:
+    """Say of a row what is said of its first way, or of why there is none."""
+    if isinstance(ways, clvq.Counterfactual):
+        return ways.status
+    told = ways[0] if ways else ways.end
+    return clvq.Status.UNKNOWN if told is None else told.status
 
 
 def _ways(

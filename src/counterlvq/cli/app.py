@@ -11,6 +11,7 @@ import click
 from click.shell_completion import shell_complete
 
 import counterlvq as clvq
+from counterlvq.cli.advice import at_shell
 from counterlvq.cli.columns import columns
 from counterlvq.cli.completion import completion
 from counterlvq.cli.conventions import (
@@ -121,7 +122,7 @@ def run(words: Sequence[str]) -> int:
 def _words_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
-    return str(error)
+    return at_shell(str(error))
 
 
 def _tell(settings: Settings, text: str, code: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -30,9 +29,10 @@ from counterlvq.cli.outputs import (
     bytes_of_table,
     check_writable,
     is_terminal,
+    kind_by_ending,
     write_whole,
 )
-from counterlvq.cli.terminal import say
+from counterlvq.cli.terminal import say, tell_unanswered
 from counterlvq.cli.text_table import listing
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
@@ -43,12 +43,6 @@ __all__ = ["explain"]
 
 FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
-# Endings that promise something else than text for people.
-_NOT_WRITTEN = (
-    ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".jsonl", ".ndjson", ".feather",
-    ".arrow", ".orc", ".h5", ".hdf5", ".db", ".sqlite", ".dta", ".sav", ".pkl", ".pickle", ".npy",
-    ".npz", ".html", ".htm", ".pdf", ".xml", ".yaml", ".yml", ".zip", ".gz", ".clvq",
-)  # fmt: skip
 # Rows of which it is said why they cannot be read.
 _TOLD_INVALID = 5
 # What is said of each row, beside the columns of the table.
@@ -130,7 +124,7 @@ def explain(
         return explain_into_folder(model, table, output, target, jobs, bad_rows, prefix, question)
     if prefix:
         raise click.UsageError("--prefix is for datasets, which go into a folder: --output FOLDER/")
-    kind = kind or _kind_by_ending(output)
+    kind = kind or kind_by_ending(output, _ENDINGS, "table")
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
     _check_told(kind, ranges, alternatives, certificates or vipr)
@@ -170,20 +164,10 @@ def explain(
             else _told(batch, kind, wording, explainer, with_ranges=ranges)
         )
     _put(told, output)
-    return 0 if _all_answered(batch, kind) else NO_ANSWER
-
-
-def _all_answered(batch: clvq.CounterfactualBatch, kind: str) -> bool:
-    """Whether every row has an answer; if not, say how many have none where no table does."""
-    statuses = [status for status in clvq.Status if not status.has_answer]
-    counts = {status: int((batch.status == status).sum()) for status in statuses}
-    without = sum(counts.values())
-    if without and kind != "table":
-        told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-        rows = f"{without:,} of {len(batch):,} row{'s' if len(batch) != 1 else ''}"
-        verb = "has" if without == 1 else "have"
-        say(f"counterlvq: {rows} {verb} no answer: {told}.", aside=True)
-    return not without
+    statuses = batch.status.tolist()
+    if kind != "table":  # which counts them in its last line
+        tell_unanswered(statuses)
+    return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
 
 
 def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:
@@ -232,17 +216,6 @@ def _tell_invalid(batch: clvq.CounterfactualBatch) -> None:
     if len(at) > _TOLD_INVALID:
         more = f"{len(at) - _TOLD_INVALID:,} more rows are invalid"
         say(f"counterlvq: {more}; --format json says why.", aside=True)
-
-
-def _kind_by_ending(output: str) -> str:
-    """Say what a file of that name holds: text for people, if the name promises nothing else."""
-    ending = Path(output).suffix.lower()
-    if ending in _NOT_WRITTEN:
-        raise click.UsageError(
-            f"--output ends in {ending}, which is not written; expected .csv, .parquet or .json, "
-            f"or say what the file is to hold with --format"
-        )
-    return _ENDINGS.get(ending, "table")
 
 
 def _told(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.columns_file import read_columns
+from counterlvq.cli.confidence import confidence_option
 from counterlvq.cli.conventions import Share
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
@@ -63,29 +64,6 @@ def _end(text: str, open_end: float) -> float | date:
         ) from None
 
 
-def _confidence(text: str) -> clvq.Confidence | float:
-    """Read how sure the model has to be, as in probability=0.9 or drift=0.1; or a margin."""
-    kind, _, how = text.partition("=")
-    number, colon, norm = how.partition(":")
-    try:
-        if kind == "probability" and not colon:
-            return clvq.Probability(float(number))
-        if kind == "similarity" and not colon:
-            return clvq.RelativeSimilarity(float(number))
-        if kind == "drift" and not colon:
-            return clvq.Drift(float(number))
-        if kind == "noise":
-            return clvq.Noise(float(number), norm or "l2")
-        if kind == "margin" and not colon:
-            return float(number)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r}: {error}") from None
-    raise click.BadParameter(
-        f"{text!r} is no confidence; expected probability=0.9, similarity=0.3, drift=RADIUS, "
-        f"noise=RADIUS:NORM, such as noise=0.1:linf, or margin=0.5."
-    )
-
-
 def _switch(text: str) -> tuple[str, float]:
     """Read a feature and what another level of it costs, as in kitchen=2."""
     feature, _, price = text.rpartition("=")
@@ -112,12 +90,6 @@ _AT_MOST = click.option(
 )
 _PLAUSIBLE = click.option(
     "--plausible", metavar="TABLE", help="Answer within what these rows of a class look like."
-)
-_CONFIDENCE = click.option(
-    "--confidence",
-    type=_confidence,
-    metavar="KIND=HOW",
-    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf, margin=0.5.",
 )
 _LEAST = click.option(
     "--least",
@@ -179,7 +151,7 @@ def question_options(command: F) -> F:
     for option in reversed(
         (
             _TARGET,
-            _CONFIDENCE,
+            confidence_option,
             *_COSTS_AND_COLUMNS,
             _LEAST,
             _FREEZE,

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from errno import EACCES, EISDIR, ENOENT
 from functools import partial
@@ -14,6 +14,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import click
 import numpy as np
 
 from counterlvq.cli.csv_cells import DECIMAL, WRITTEN
@@ -25,11 +26,18 @@ from counterlvq.files import whole_file
 from counterlvq.safe_text import shown_text
 
 __all__ = [
-    "STDOUT", "CsvSigns", "bytes_of_table", "check_writable", "is_terminal", "standard_output",
-    "write_whole",
+    "STDOUT", "CsvSigns", "bytes_of_table", "check_writable", "is_terminal", "kind_by_ending",
+    "standard_output", "write_whole",
 ]  # fmt: skip
 
 STDOUT = "-"
+# Endings of file names that promise something else than text for people.
+_NOT_TEXT = (
+    ".csv", ".parquet", ".pq", ".json",
+    ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".jsonl", ".ndjson", ".feather",
+    ".arrow", ".orc", ".h5", ".hdf5", ".db", ".sqlite", ".dta", ".sav", ".pkl", ".pickle", ".npy",
+    ".npz", ".html", ".htm", ".pdf", ".xml", ".yaml", ".yml", ".zip", ".gz", ".clvq",
+)  # fmt: skip
 
 
 def check_writable(path: str) -> None:
@@ -44,6 +52,19 @@ def check_writable(path: str) -> None:
         raise FileNotFoundError(ENOENT, "there is no such folder; make it first", str(folder))
     if not os.access(folder, os.W_OK):
         raise PermissionError(EACCES, "the folder cannot be written to", str(folder))
+
+
+def kind_by_ending(output: str, endings: Mapping[str, str], otherwise: str) -> str:
+    """Say what a file of that name holds: text for people, if the name promises nothing else."""
+    ending = Path(output).suffix.lower()
+    if ending in _NOT_TEXT and ending not in endings:
+        *first, last = (name for name in endings if name != ".pq")
+        told = f"{', '.join(first)} or {last}" if first else last
+        raise click.UsageError(
+            f"--output ends in {ending}, which is not written; expected {told}, or say what the "
+            f"file is to hold with --format"
+        )
+    return endings.get(ending, otherwise)
 
 
 def write_whole(path: str, content: bytes) -> None:

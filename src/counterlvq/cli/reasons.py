@@ -12,8 +12,8 @@ from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, range_options
-from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
-from counterlvq.cli.terminal import say
+from counterlvq.cli.outputs import check_writable, is_terminal, kind_by_ending, write_whole
+from counterlvq.cli.terminal import say, tell_unanswered
 from counterlvq.cli.wording import sentence_options, wording_from
 from counterlvq.presentation.wording import Wording
 from counterlvq.safe_text import visible
@@ -31,14 +31,17 @@ __all__ = ["reasons"]
 @sentence_options
 @table_options
 @click.option(
-    "--format", "kind", type=click.Choice(("text", "json")), default="text", show_default=True
+    "--format",
+    "kind",
+    type=click.Choice(("text", "json")),
+    help="By default, as --output ends; else text.",
 )
 @click.option(
     "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
 )
 @debug_option
 def reasons(
-    model: str, table: str, first: tuple[str, ...], kind: str, output: str, **question: Any
+    model: str, table: str, first: tuple[str, ...], kind: str | None, output: str, **question: Any
 ) -> int:
     """Find features that settle what the model says of each row of TABLE.
 
@@ -49,6 +52,7 @@ def reasons(
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    kind = kind or kind_by_ending(output, {".json": "json"}, "text")
     check_writable(output)
     loaded = read_model(model)
     rows = with_typed_cells(read_table(table), loaded.features)
@@ -56,7 +60,11 @@ def reasons(
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
-    return 0 if all(_is_reason(why) for why in found) else NO_ANSWER
+    statuses = [
+        why.status if isinstance(why, clvq.Reasons) else clvq.Status.INVALID for why in found
+    ]
+    tell_unanswered(statuses)
+    return 0 if all(status.has_answer for status in statuses) else NO_ANSWER
 
 
 def _found(
@@ -84,10 +92,6 @@ def _fault_of(
     if told.status[0] == clvq.Status.INVALID:
         return clvq.InvalidInputError(told[0].reason)
     return error if told.missing.any() or told.breaks_rules[0] else None
-
-
-def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:
-    return isinstance(why, clvq.Reasons) and why.status.has_answer
 
 
 def _put(

@@ -4,19 +4,35 @@ from __future__ import annotations
 
 import io
 import sys
+from collections import Counter
+from collections.abc import Sequence
 
 import click
 
 from counterlvq.cli.signals import ENDING
 from counterlvq.safe_text import visible
+from counterlvq.types import Status
 
-__all__ = ["readable", "say", "write_whatever_comes"]
+__all__ = ["readable", "say", "tell_unanswered", "write_whatever_comes"]
 
 
 def say(text: str, *, aside: bool = False) -> None:
     """Print a text, on standard error if `aside`."""
     ENDING.stdout_begun = ENDING.stdout_begun or not aside
     click.echo(readable(text), err=aside)
+
+
+def tell_unanswered(statuses: Sequence[Status]) -> None:
+    """Say how many rows have no answer, and why, if there are any."""
+    counts = Counter(statuses)
+    without = {status: counts[status] for status in Status if not status.has_answer}
+    total = sum(without.values())
+    if not total:
+        return
+    told = ", ".join(f"{count:,} {status}" for status, count in without.items() if count)
+    rows = f"{total:,} of {len(statuses):,} row{'s' if len(statuses) != 1 else ''}"
+    verb = "has" if total == 1 else "have"
+    say(f"counterlvq: {rows} {verb} no answer: {told}.", aside=True)
 
 
 def readable(text: str) -> str:

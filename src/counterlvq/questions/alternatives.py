@@ -86,6 +86,8 @@ class Alternatives(Sequence[Counterfactual]):
         return {"ways": [cf.to_dict() for cf in self.ways], "is_complete": self.is_complete}
 
     def __str__(self) -> str:
+        if self.ways and not self.ways[0].changes:
+            return self.ways[0].text()  # the input has the target already
         if not self.ways:
             return "There is no way at all." if self.is_complete else "No way was found."
         lines = self._table()
