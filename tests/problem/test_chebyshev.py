@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
@@ -236,3 +237,73 @@ def test_what_is_wrong_is_said() -> None:
     named = clvq.Chebyshev({"x1": 2.0}, unit="metres")
     assert repr(named) == "Chebyshev({'x1': 2.0}, unit='metres')"
     assert clvq.Explainer(model, named).cost.value([1.0, 1.0]) == 2.0
+
+
+class _Own(clvq.Constraint):
+    """A constraint of the user's that states a row of as many columns as there are."""
+
+    def conditions(self, features: clvq.Features) -> Any:
+        return clvq.Linear(np.ones(len(features)), "<=", 3.4).conditions(features)
+
+
+@pytest.mark.parametrize(
+    ("stated", "named"),
+    [
+        (clvq.Linear([1.0, 1.0, 1.0], "<=", 3.4), "x0 + x1 + x2 <= 3.4"),
+        (_Own(), "x0 + x1 + x2 <= 3.4"),
+        (clvq.Linear({-1: 1.0, 0: 1.0}, "<=", 1.7), "x2 + x0 <= 1.7"),
+        (
+            clvq.Quadratic(np.eye(3), 4.3, [0.0, 0.0, 2.0]),
+            clvq.Quadratic(np.eye(3), 4.3, [0.0, 0.0, 2.0], features=["x0", "x1", "x2"]),
+        ),
+        (clvq.Freeze(-1), clvq.Freeze("x2")),
+        (clvq.Bounds(-1, upper=0.1), "x2 <= 0.1"),
+        (clvq.MinChange(-1, by=2.0), "if x2 changes then by at least 2"),
+        (clvq.AtMost(1, -1, -2), clvq.AtMost(1, "x2", "x1")),
+        (
+            clvq.If(clvq.Bounds(-1, lower=0.5), clvq.Linear([1.0, 0.0, 0.0], ">=", 3.0)),
+            "if x2 >= 0.5 then x0 >= 3",
+        ),
+    ],
+)
+def test_positions_and_arrays_mean_the_columns_of_the_table(
+    stated: Any, named: Any, tmp_path: Path
+) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0, 0.0], [4.0, 1.0, 1.0]], ["a", "b"])
+    free = clvq.Explainer(model, clvq.Chebyshev()).explain([0.0, 0.0, 0.0], target="b")
+    answers = []
+    for item in (stated, named):
+        asked = clvq.Explainer(model, clvq.Chebyshev(), [item])
+        cf = asked.explain([0.0, 0.0, 0.0], target="b")
+        assert cf.status == "optimal"
+        assert asked.verify(cf) == cf.lower_bound
+        clvq.save_certificate(cf, tmp_path / "answer.jsonl", asked)
+        found = clvq.verify_certificates(tmp_path / "answer.jsonl")
+        assert [verdict.verified for verdict in found] == [True]
+        answers.append(cf)
+    assert answers[0].cost == pytest.approx(answers[1].cost, rel=1e-9)
+    assert answers[0].cost > 1.001 * free.cost  # the constraint had something to say
+
+
+def test_arrays_clash_in_the_words_of_the_user() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    stated = clvq.Linear([1.0, 1.0], "<=", 0.5)
+    bounds = clvq.Bounds(-1, lower=0.0)
+    asked = clvq.Explainer(model, clvq.Chebyshev(), [stated, bounds])
+    cf = asked.explain([0.0, 0.0], target="b")
+    assert cf.status == "infeasible"
+    assert set(cf.conflict) == {stated, bounds}
+    with pytest.raises(clvq.InvalidInputError, match="3 values; expected 2, one per feature"):
+        clvq.Explainer(model, clvq.Chebyshev(), [clvq.Linear([1.0, 1.0, 1.0], "<=", 0.5)])
+
+
+def test_positions_count_columns_that_the_model_does_not_see() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3)) + np.where(np.arange(60)[:, None] % 2, 2.0, 0.0)
+    chosen = ColumnTransformer([("seen", StandardScaler(), [1, 2])])
+    model = make_pipeline(chosen, clvq.GLVQ(random_state=0)).fit(X, np.arange(60) % 2)
+    for item in (clvq.Freeze(1), clvq.MaxChange(1, by=0.0), clvq.AtMost(0, 1)):
+        cf = clvq.Explainer(model, clvq.Chebyshev(), [item]).explain(X[0])
+        assert cf.status == "optimal"
+        assert cf.x[1] == X[0, 1]
+        assert cf.x[2] != X[0, 2]

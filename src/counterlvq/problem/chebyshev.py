@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats
-from counterlvq.problem.constraints import Constraint
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.problem.constraints import Condition, Constraint, stated_conditions
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Default, Switches, set_switches, shown_switches
 from counterlvq.problem.weights import Weights, checked_weights, in_order, shown_weights
-from counterlvq.programs.conditions import LargestChange
+from counterlvq.programs.conditions import (
+    Implication,
+    LargestChange,
+    LinearConditions,
+    QuadraticCondition,
+)
+from counterlvq.programs.intervals import ValueRule
 from counterlvq.tables.features import Features
 
-__all__ = ["Chebyshev", "Height"]
+__all__ = ["BeforeHeight", "Chebyshev", "Height"]
 
 
 @final
@@ -126,3 +132,57 @@ class Height(Constraint):
         """State the condition in numbers; it depends on the level that a row has."""
         last = len(features) - 1
         return (LargestChange(last, self.prices.weights, self.prices.switches),)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BeforeHeight(Constraint):
+    """A constraint as it is on the columns before the last.
+
+    Positions, and arrays with an entry for each column, mean the columns that there were when it
+    was stated: the last of them by -1, and all of them by an array.
+    """
+
+    own: Constraint
+    features: Features  # the columns before the last
+
+    def __repr__(self) -> str:
+        return repr(self.own)
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether `conditions` says all that it asks for."""
+        return self.own.is_stated
+
+    def conditions(self, features: Features) -> tuple[Condition, ...]:
+        """State the condition in numbers, with nothing about the last column."""
+        stated = stated_conditions(self.own, self.features)
+        return tuple(_with_one_more(part, len(features)) for part in stated)
+
+
+def _with_one_more(part: Condition, width: int) -> Condition:
+    """State a condition of the first columns of a row of `width`."""
+    if isinstance(part, LinearConditions):
+        return _rows_with_one_more(part, width)
+    if isinstance(part, QuadraticCondition):
+        return part.over(np.arange(part.h.size), width)
+    if isinstance(part, Implication):
+        then = part.then
+        if isinstance(then, LinearConditions):
+            then = _rows_with_one_more(then, width)
+        when = part.when
+        return Implication(
+            _test_with_one_more(when, width) if isinstance(when, ValueRule) else when, then
+        )
+    return _test_with_one_more(part, width) if isinstance(part, ValueRule) else part
+
+
+def _rows_with_one_more(rows: LinearConditions, width: int) -> LinearConditions:
+    A, R = (np.pad(part, ((0, 0), (0, width - part.shape[1]))) for part in (rows.A, rows.R))
+    return replace(rows, A=read_only(A), R=read_only(R))
+
+
+def _test_with_one_more(test: ValueRule, width: int) -> ValueRule:
+    if test.old is None:
+        return test
+    return replace(test, old=read_only(np.pad(test.old, (0, width - test.old.size))))

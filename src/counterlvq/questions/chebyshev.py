@@ -7,6 +7,7 @@ cost, and so are proofs: a linear program has one more variable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,14 +21,17 @@ from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.prepared import Prepared
 from counterlvq.problem.at_most import AtMost
-from counterlvq.problem.chebyshev import Height
+from counterlvq.problem.chebyshev import BeforeHeight, Height
 from counterlvq.problem.confidence import Confidence, Noise
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.cost_terms import Prices
+from counterlvq.problem.data_ranges import AsSeen
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import bounded
 from counterlvq.results import Counterfactual
 from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import FeatureKey
 
 __all__ = ["exact_height", "heightened", "largest_change", "narrowed", "widened"]
 
@@ -58,10 +62,25 @@ def _beside(confidence: Confidence | None) -> Confidence | None:
 
 
 def _among(item: Constraint | str, asked: Asks) -> Constraint | str:
-    """Count the columns that there were, and not the one more."""
-    if isinstance(item, AtMost) and not item.features:
-        return AtMost(item.count, *asked.features.names)
-    return item
+    """Mean the columns that there were, and not the one more.
+
+    Kinds that are known by their class elsewhere name their features, all others are kept whole.
+    """
+    features = asked.features
+    if isinstance(item, str):
+        return item
+
+    def named(keys: Iterable[FeatureKey]) -> list[str]:
+        return [features.names[features.position(key)] for key in keys if features.sees(key)]
+
+    if isinstance(item, AtMost):
+        names = named(item.features or features.names)
+        return AtMost(item.count, *names) if names else BeforeHeight(item, features)
+    if isinstance(item, Plausible):
+        return Plausible(item.ellipsoids, named(item.features), item.share)
+    if isinstance(item, AsSeen | MinChange) and features.sees(item.feature):
+        return replace(item, feature=named([item.feature])[0])
+    return BeforeHeight(item, features)
 
 
 def largest_change(view: Prepared, row: Floats, values: Floats) -> tuple[float, float]:
