@@ -17,6 +17,7 @@ from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
+from counterlvq.presentation.progress import Counts
 from counterlvq.problem.targets import RowTargets, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData, limits_at, sides_at
@@ -154,7 +155,7 @@ class BatchRun:
     family_for: Callable[[NDArray[np.bool_]], KernelData | None]
     ask: Callable[[int], Counterfactual]
 
-    def run(self, wishes: RowTargets | None, jobs: int, progress: bool) -> Table:
+    def run(self, wishes: RowTargets | None, jobs: int, progress: Counts) -> Table:
         """Answer every row. `wishes` holds one per row, or is None if all wish the same."""
         n, d = self.rows.shape
         table = Table.blank(n, d)

@@ -24,6 +24,7 @@ from counterlvq.certificates.packed_boxes import ProofWork, leads_asked, reach_a
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
+from counterlvq.presentation.progress import Counts
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.box_trees import PackedTrees, Pieces
 from counterlvq.row_models import RowModels
@@ -119,16 +120,20 @@ class MixedRun:
     told: NDArray[Any] | None  # what the user's own `predict` says of the rows, if it is another
     breaks: NDArray[np.bool_]  # (n,) filled in: whether a row breaks a constraint as it is
 
-    def run(self, jobs: int, progress: bool) -> tuple[Table, NDArray[np.int64]]:
+    def run(self, jobs: int, progress: Counts) -> tuple[Table, NDArray[np.int64]]:
         """Answer rows; returns those that are left to other means as well."""
         n, d = self.rows.shape
         table = Table.blank(n, d)
         table.clear(slice(None))
         left: list[NDArray[np.int64]] = []
         size = self._block_size(jobs)
-        run_blocks(
-            self._blocks(size), lambda at: left.append(self._fill(table, at)), jobs, n, progress
-        )
+
+        def fill(block: _Block) -> int:
+            rest = self._fill(table, block)
+            left.append(rest)
+            return rest.size
+
+        run_blocks(self._blocks(size), fill, jobs, n, progress)
         return table, np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *left]))
 
     def _block_size(self, jobs: int) -> int:

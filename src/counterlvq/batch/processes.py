@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import final
 
 from counterlvq.numeric.worker_processes import ask_in_processes
-from counterlvq.presentation.progress import progress_bar
+from counterlvq.presentation.progress import Counts, progress_bar
 from counterlvq.results import Counterfactual
 
 __all__ = ["answer_rows"]
 
 
 def answer_rows(
-    ask: Callable[[int], Counterfactual], which: Sequence[int], jobs: int, progress: bool
+    ask: Callable[[int], Counterfactual], which: Sequence[int], jobs: int, progress: Counts
 ) -> dict[int, Counterfactual]:
     """Ask about the listed rows, in `jobs` processes: the cone solver keeps threads waiting.
 

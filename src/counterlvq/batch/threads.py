@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.presentation.progress import progress_bar
+from counterlvq.presentation.progress import Counts, progress_bar
 
 __all__ = ["run_blocks", "workers"]
 
@@ -38,9 +38,15 @@ def workers(n_jobs: int | None) -> int:
 
 
 def run_blocks(
-    blocks: Iterable[Block], work: Callable[[Block], None], jobs: int, total: int, progress: bool
+    blocks: Iterable[Block],
+    work: Callable[[Block], int | None],
+    jobs: int,
+    total: int,
+    progress: Counts,
 ) -> None:
     """Call `work` for every block, in `jobs` threads; `total` is how many rows they hold.
+
+    `work` may return how many rows of its block it leaves to others: these do not count as done.
 
     Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
     after the blocks that are under way.
@@ -49,9 +55,9 @@ def run_blocks(
     with progress_bar(total, progress) as count:
 
         def done(block: Block) -> None:
-            work(block)
+            left = work(block) or 0
             with turn:
-                count(len(block))
+                count(len(block) - left)
 
         if jobs > 1:
             return _run_threads(iter(blocks), done, jobs)

@@ -23,6 +23,7 @@ from counterlvq.explainer.settings import at_least_zero
 from counterlvq.markup.columns import features_card
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.presentation.progress import Counts
 from counterlvq.presentation.question import setting_facts
 from counterlvq.presentation.wording import PLAIN
 from counterlvq.problem.confidence import Confidence
@@ -209,7 +210,7 @@ class Explainer(OneRow):
         X: ArrayLike,
         target: Any = None,
         n_jobs: int | None = None,
-        progress: bool = False,
+        progress: Counts = False,
         on_bad_rows: str = "raise",
     ) -> CounterfactualBatch:
         """Find the closest counterfactual of each row.
@@ -229,8 +230,9 @@ class Explainer(OneRow):
         n_jobs : int, optional
             Number of threads or processes, as in scikit-learn: None is 1, -1 is every core.
             Processes are started for the batch and end with it.
-        progress : bool, default False
-            Show a progress bar (needs tqdm).
+        progress : bool or callable, default False
+            Show a progress bar (needs tqdm), or call a function with how many more rows are
+            answered, each time that some are.
         on_bad_rows : {"raise", "report"}
             What to do about rows that cannot be read: a missing value that the pipeline puts
             nothing in the place of, an unknown level, text among numbers, an infinite number.

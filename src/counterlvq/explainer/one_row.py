@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.confirmation import confirmed
+from counterlvq.batch.ways import BatchWay
 from counterlvq.certificates.at_most import CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.questions import Question
@@ -69,6 +70,7 @@ from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual, replaced
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.strategies import Exact
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -268,6 +270,19 @@ class OneRow:
     def is_ordinary(self) -> bool:
         """Whether one search answers, and no union or tree of them."""
         return not (self.is_union or self.limits or self.prices.takes_largest)
+
+    @property
+    def batch_way(self) -> BatchWay:
+        """How the rows of a batch are answered: by kernels, or one by one."""
+        if not self.is_ordinary:
+            return BatchWay.ONE_BY_ONE
+        answers = self.prepared_for().answers
+        if isinstance(answers, Exact):
+            has_links = bool(self._source.coordinates.links)
+            return BatchWay.ONE_BY_ONE if has_links else BatchWay.KERNEL
+        # The compiled branch and bound looks at no clock in a batch.
+        is_compiled = answers.flat is not None and self.time_limit is None
+        return BatchWay.LATTICE if is_compiled else BatchWay.ONE_BY_ONE
 
     def for_files(self) -> OneRow:
         """Return the explainer whose question a file can state."""

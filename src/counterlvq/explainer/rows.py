@@ -16,22 +16,24 @@ from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.mixed import MixedRun, alike
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
+from counterlvq.batch.ways import BatchWay
 from counterlvq.certificate_files.writing import save_lines
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.presentation.progress import Counts, progress_bar
 from counterlvq.problem.data_ranges import rows_outside, sides_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
-from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
+from counterlvq.search.strategies import Exact
 from counterlvq.tables.views import TableView
 
 __all__ = ["explain_rows"]
 
 
 def explain_rows(
-    asked: OneRow, X: ArrayLike, target: Any, jobs: int, progress: bool, on_bad_rows: OnBadRows
+    asked: OneRow, X: ArrayLike, target: Any, jobs: int, progress: Counts, on_bad_rows: OnBadRows
 ) -> CounterfactualBatch:
     """Answer each row of a table, and put the answers together."""
     given = asked._source.seen(X)
@@ -43,7 +45,7 @@ def explain_rows(
     breaks = np.zeros(count, dtype=bool)
     ask: Callable[[int], Counterfactual] = whole
     alone = None
-    if count == 1 and len(good) == 1 and gaps is None and not progress:
+    if count == 1 and len(good) == 1 and gaps is None and progress is not True:
         alone = _answered_at_once(asked, whole)
     if alone is None and wishes is None:
         wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
@@ -109,13 +111,13 @@ def _answered_at_once(asked: OneRow, asker: RowAsker) -> Table | None:
 
 
 def _answered(
-    asked: OneRow, asker: RowAsker, given: TableView | None, jobs: int, progress: bool
+    asked: OneRow, asker: RowAsker, given: TableView | None, jobs: int, progress: Counts
 ) -> tuple[Table, NDArray[np.bool_]]:
     """Answer rows that have been read, by kernels or one by one, and say which break rules."""
     rows, view = asker.rows, asked.prepared_for()
     breaks = None
-    by_kernel = not asked._source.coordinates.links and asked.is_ordinary
-    if by_kernel and isinstance(view.answers, Exact):
+    way = asked.batch_way
+    if way is BatchWay.KERNEL and isinstance(view.answers, Exact):
         stated = view.answers.stated
         bulk = BatchRun(
             view.model, view.rules, stated, rows, asker.wish, partial(_kernel_data, asked), asker
@@ -123,7 +125,7 @@ def _answered(
         table = bulk.run(asker.wishes, jobs, progress)
         for i in rows_outside(asked.constraints, asked.features, rows).tolist():
             table.put(i, asker.again(i, 1.0))
-    elif _is_flat(view.answers) and asked.time_limit is None and asked.is_ordinary:
+    elif way is BatchWay.LATTICE:
         breaks = np.zeros(len(rows), dtype=bool)
         table = _answered_mixed(asked, asker, jobs, progress, breaks)
     else:
@@ -141,13 +143,8 @@ def _answered(
     return table, _breaks_rules(asked, rows) if breaks is None else breaks
 
 
-def _is_flat(answers: Strategy) -> bool:
-    """Whether the compiled branch and bound may take rows: it looks at no clock in a batch."""
-    return isinstance(answers, BranchAndBound) and answers.flat is not None
-
-
 def _answered_mixed(
-    asked: OneRow, asker: RowAsker, jobs: int, progress: bool, breaks: NDArray[np.bool_]
+    asked: OneRow, asker: RowAsker, jobs: int, progress: Counts, breaks: NDArray[np.bool_]
 ) -> Table:
     """Answer rows on a lattice: rows with the same levels together, then what is left."""
     rows, says = asker.rows, asked._source.says
@@ -155,8 +152,9 @@ def _answered_mixed(
     groups = alike(_view_keys(asked, rows))
     outer = asked.prepared_for().outer_rules
     run = MixedRun(rows, groups, asked.prepared_for_each, outer, asker.wish, told, breaks)
-    table, left = run.run(jobs, progress)
-    kept = answer_rows(asker, left.tolist(), jobs, progress)
+    with progress_bar(len(rows), progress) as count:
+        table, left = run.run(jobs, count)
+        kept = answer_rows(asker, left.tolist(), jobs, count)
     for i, answer in kept.items():
         table.put(i, answer)
         table.second[i] = True

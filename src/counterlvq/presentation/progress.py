@@ -19,12 +19,16 @@ from counterlvq.presentation.numbers import bound_text
 if TYPE_CHECKING:
     from counterlvq.search.branch_and_bound import Progress
 
-__all__ = ["PieceCount", "progress_bar", "reporter", "working"]
+__all__ = ["Counts", "PieceCount", "progress_bar", "reporter", "working"]
 
 # Seconds before a person is told what takes so long, and between two looks at the clock.
 _WAIT, _EVERY = 1.0, 0.5
 # Seconds between two counts of pieces, on a terminal and elsewhere.
 _OFTEN, _SELDOM = 0.2, 15.0
+
+
+# Whether to show how many rows are done; or a function that is told of rows as they are.
+Counts = bool | Callable[[int], object]
 
 
 def _write(text: str) -> None:
@@ -33,8 +37,16 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(total: int, progress: bool) -> Iterator[Callable[[int], object]]:
-    """Give something that counts rows: it shows how many are done, or nothing at all."""
+def progress_bar(
+    total: int, progress: Counts, before: int = 0
+) -> Iterator[Callable[[int], object]]:
+    """Give something that counts rows: it shows how many are done, or nothing at all.
+
+    `before` of them were done in an earlier run, and count for no speed.
+    """
+    if callable(progress):
+        yield progress
+        return
     if not progress:
         yield lambda _: None
         return
@@ -45,7 +57,7 @@ def progress_bar(total: int, progress: bool) -> Iterator[Callable[[int], object]
             "progress=True needs tqdm, which is not installed; install it with "
             "pip install tqdm, or leave progress out."
         ) from None
-    with tqdm(total=total, unit="row", unit_scale=True) as bar:
+    with tqdm(total=total, initial=before, unit="row", unit_scale=True, miniters=1) as bar:
         yield bar.update
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Protocol, final
@@ -13,10 +13,15 @@ from numpy.typing import NDArray
 from counterlvq.batch.bad_rows import OnBadRows, checked_on_bad_rows
 from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.batch.threads import workers
+from counterlvq.batch.ways import BatchWay
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.progress import Counts
+from counterlvq.problem.confidence import Confidence
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost
 from counterlvq.safe_text import encodable
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.columns import AnswerColumn, label_array
@@ -25,7 +30,7 @@ from counterlvq.tables.arrow_types import usual_columns
 from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
-from counterlvq.types import Status
+from counterlvq.types import Method, Status
 
 __all__ = ["ADDED", "BatchQuestion", "Explains", "answer_batches"]
 
@@ -59,6 +64,30 @@ class Explains(Protocol):
     def columns(self) -> tuple[str, ...]:
         """The columns that the model takes, whether it sees them or not."""
 
+    @property
+    def cost(self) -> Cost:
+        """What a change costs."""
+
+    @property
+    def constraints(self) -> tuple[Constraint | str, ...]:
+        """What answers have to meet."""
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How sure the model has to be."""
+
+    @property
+    def margin(self) -> float | None:
+        """By how much the wished-for label has to lead."""
+
+    @property
+    def method(self) -> Method:
+        """How to search."""
+
+    @property
+    def time_limit(self) -> float | None:
+        """Seconds for each row."""
+
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Everything that does not depend on a row."""
 
@@ -67,10 +96,14 @@ class Explains(Protocol):
         X: Any,
         target: Any = None,
         n_jobs: int | None = None,
-        progress: bool = False,
+        progress: Counts = False,
         on_bad_rows: str = "raise",
     ) -> CounterfactualBatch:
         """Answer many rows."""
+
+    @property
+    def batch_way(self) -> BatchWay:
+        """How it does that."""
 
 
 @final
@@ -151,16 +184,28 @@ class BatchQuestion:
         fields += map(pa.field, self._added_names(), types)
         return pa.schema(fields)
 
-    def answer(self, batch: Any, problems: Mapping[int, str] | None = None) -> Any:
-        """Answer a record batch; `problems` are rows of which it is known that they are bad."""
+    def answer(
+        self,
+        batch: Any,
+        problems: Mapping[int, str] | None = None,
+        count: Callable[[int], object] | None = None,
+    ) -> Any:
+        """Answer a record batch; `problems` are rows of which it is known that they are bad.
+
+        `count` is told of rows as they are answered, of all of them in the end.
+        """
         if not batch.schema.equals(self.schema):
             batch = _as_stated(batch, self.schema)
         table = _Answers.blank(batch.num_rows, len(self.written))
+        counted = _Counted(count)
         if batch.num_rows:
-            self._fill(table, batch, dict(problems or {}))
+            self._fill(table, batch, dict(problems or {}), counted)
+        counted(batch.num_rows - counted.rows)
         return self._written(table, batch)
 
-    def _fill(self, table: _Answers, batch: Any, problems: dict[int, str]) -> None:
+    def _fill(
+        self, table: _Answers, batch: Any, problems: dict[int, str], counted: _Counted
+    ) -> None:
         pa, wish = arrow(), self.target
         labels: list[Any] | None = None
         if isinstance(wish, ColumnTarget):
@@ -185,6 +230,7 @@ class BatchQuestion:
             given,
             wish if labels is None else labels,
             n_jobs=self.n_jobs,
+            progress=counted,
             on_bad_rows=str(self.on_bad_rows),
         )
         table.take(found, at)
@@ -220,6 +266,19 @@ class BatchQuestion:
         names = pa.array([f.name for f in self.explainer.features], pa.string())
         listed = names.take(pa.array(np.nonzero(moved)[1]))
         return pa.ListArray.from_arrays(pa.array(ends), listed, mask=pa.array(~answered))
+
+
+@final
+class _Counted:
+    """Rows that are answered, as they are told of; whoever waits for them is told too."""
+
+    def __init__(self, tell: Callable[[int], object] | None) -> None:
+        self.rows, self._tell = 0, tell
+
+    def __call__(self, rows: int) -> None:
+        self.rows += rows
+        if rows and self._tell is not None:
+            self._tell(rows)
 
 
 @final
