@@ -90,6 +90,31 @@ def test_quotients_by_zero_are_infinite_whoever_divides(budget: Any) -> None:
     assert is_compiled(kernel)
 
 
+def test_a_kernel_within_another_is_a_run_of_its_own(budget: Any) -> None:
+    inner = counter()
+    outer = jit_unless_small(lambda times, counted: 1.0)(lambda *given: inner(*given) + 0.5)
+    counted = np.zeros(1)
+    assert outer(7, counted) == 7.5
+    assert not is_compiled(inner)
+    assert budget.left == interpreting._STEPS - 1 - 7 - 7 * tiers._STEPS_OF_CALL
+    # Where steps run out, as for a question that a signal asks in between, it is answered as well.
+    budget.left = 10.0
+    assert outer(7, counted) == 14.5
+    assert is_compiled(inner)
+
+
+class _Timeout(ArithmeticError):
+    """What somebody may raise from the handler of a signal."""
+
+
+def test_errors_of_other_people_are_not_taken_for_quotients(budget: Any) -> None:
+    def interrupted(x):
+        raise _Timeout
+
+    with pytest.raises(_Timeout):
+        jit_unless_small(lambda x: 1.0)(interrupted)(1.0)
+
+
 def test_other_errors_are_raised_and_leave_the_interpreter_as_it_was(budget: Any) -> None:
     kernel = jit_unless_small(lambda x: 1.0)(lambda x: x.missing)
     with pytest.raises(AttributeError, match="missing"):
@@ -226,3 +251,24 @@ def test_first_answers_need_no_compiler_and_large_batches_do() -> None:
         [sys.executable, "-W", "error", "-c", FIRST], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+LIMITED = """
+import counterlvq as clvq
+from counterlvq.numeric.interpreting import compile_from_now_on
+
+model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["a", "b"], feature_names=["x", "y"])
+columns = clvq.Features([clvq.Feature("x", "whole"), clvq.Feature("y")])
+explainer = clvq.Explainer(model, features=columns, time_limit=0.3)
+compile_from_now_on()
+print(explainer.explain({"x": 0, "y": 0.0}, "b").status)
+"""
+
+
+@pytest.mark.machine
+def test_limits_of_time_do_not_count_what_is_compiled() -> None:
+    """Loading compiled code takes longer than the limit, and the answer next to nothing."""
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("optimal\n", "")

@@ -27,7 +27,7 @@ from numba.core.typing.templates import (
 from numba.extending import NativeValue, models, register_model, typeof_impl, unbox
 from numba.np.arrayobj import populate_array
 
-from counterlvq.numeric.interpreting import borrowed, interpreted
+from counterlvq.numeric.interpreting import Compilations, borrowed, interpreted
 from counterlvq.numeric.interrupts import interruptible
 from counterlvq.numeric.records import Layout, Record, slots_of
 
@@ -143,6 +143,7 @@ def _compile_beside(dispatcher: Any) -> None:
     compile_for = dispatcher._compile_for_args
 
     def compile_beside(*args: Any, **kws: Any) -> Any:
+        Compilations.count += 1
         with _announced():
             return interruptible(lambda: compile_for(*args, **kws))
 

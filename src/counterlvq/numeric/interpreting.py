@@ -10,12 +10,15 @@ import numpy as np
 
 __all__ = [
     "Budget",
+    "Compilations",
     "TakesLongError",
     "borrowed",
     "compile_from_now_on",
     "interpreted",
     "is_interpreting",
+    "keep",
     "spend",
+    "steps_left",
 ]
 
 # Steps that the interpreter may take in all before kernels are compiled. A step is a multiplication
@@ -32,6 +35,13 @@ class Budget:
     """Steps that are left to the interpreter in this process; a lost update does no harm."""
 
     left = _STEPS
+
+
+@final
+class Compilations:
+    """How often a kernel has been compiled in this process, or looked for on disk."""
+
+    count = 0
 
 
 def compile_from_now_on() -> None:
@@ -54,18 +64,31 @@ def interpreted(function: Callable[..., Any], left: float, *given: Any) -> tuple
 
     Compiled code divides by zero and overflows without a word; so does this.
     """
-    _run.left = left
+    outer, _run.left = _run.left, left
     try:
         with np.errstate(all="ignore"):
             answer = function(*given)
         return answer, _run.left
     finally:
-        _run.left = None
+        _run.left = outer
 
 
 def is_interpreting() -> bool:
     """Whether the interpreter runs a kernel in this thread."""
     return _run.left is not None
+
+
+def steps_left() -> float:
+    """Count what is left to the kernel that is run in this thread, or to the next one."""
+    return Budget.left if _run.left is None else _run.left
+
+
+def keep(left: float) -> None:
+    """Say how many steps are left behind a run."""
+    if _run.left is None:
+        Budget.left = left
+    else:
+        _run.left = left
 
 
 def spend(steps: float) -> None:

@@ -17,12 +17,13 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from counterlvq.numeric.interpreting import (
-    Budget,
     TakesLongError,
     borrowed,
     interpreted,
     is_interpreting,
+    keep,
     spend,
+    steps_left,
 )
 from counterlvq.numeric.interrupts import interruptible
 
@@ -61,7 +62,7 @@ class Kernel:
 
     def __call__(self, *given: Any) -> Any:
         """Run the function; the answer does not depend on who runs it."""
-        if is_interpreting():
+        if is_interpreting() and self._steps_of is None:
             spend(_STEPS_OF_CALL)
             return self.py_func(*given)
         if self._is_part:
@@ -70,7 +71,7 @@ class Kernel:
                 f"{self.py_func.__qualname__} is a part of other kernels, and no entry to them"
             )
         if self._compiled is None and self._steps_of is not None:
-            left = Budget.left - self._steps_of(*given)
+            left = steps_left() - self._steps_of(*given)
             if left > 0.0:
                 return self._tried(left, *given)
         return self.dispatcher(*given)
@@ -80,16 +81,19 @@ class Kernel:
 
         Of two numbers of its own, the interpreter refuses quotients by 0 and powers that are too
         large, where compiled code goes on with infinity. So compiled code is asked then, too.
+
+        What a kernel calls, and what a signal has asked in the midst of one, is a run of its own.
         """
         state = () if self._state_of is None else self._state_of(*given)
         before = [array.copy() for array in state]
         try:
-            answer, Budget.left = interpreted(self.py_func, left, *given)
-        except (TakesLongError, ArithmeticError):
-            Budget.left = 0.0
+            answer, left = interpreted(self.py_func, left, *given)
+        except (TakesLongError, ZeroDivisionError, OverflowError):
+            keep(0.0)
             for array, values in zip(state, before, strict=True):
                 array[...] = values
             return self.dispatcher(*given)
+        keep(left)
         return answer
 
     @property
