@@ -162,9 +162,7 @@ def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
 
 def _read_part(part: Part, sealed: _Sealed) -> Any:
     run: DatasetRun = sealed.content
-    answers = [run.question.answer(*pair) for pair in run.source.batches(part)]
-    run.source.refuse_changed(part)
-    return _typed(run.question, answers)
+    return _typed(run.question, [*run.answers(part)])
 
 
 def _write(run: DatasetRun, client: Any) -> DatasetSummary:

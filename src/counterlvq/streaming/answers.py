@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -151,13 +152,25 @@ class BatchQuestion:
         fields += map(pa.field, self._added_names(), types)
         return pa.schema(fields)
 
-    def answer(self, batch: Any, problems: Mapping[int, str] | None = None) -> Any:
-        """Answer a record batch; `problems` are rows of which it is known that they are bad."""
+    def answer(
+        self,
+        batch: Any,
+        problems: Mapping[int, str] | None = None,
+        row_name: Callable[[int], str] = "row {}".format,
+    ) -> Any:
+        """Answer a record batch.
+
+        `problems` are rows of which it is known that they are bad; `row_name` says how the user
+        knows a row of the batch.
+        """
         if not batch.schema.equals(self.schema):
             batch = _as_stated(batch, self.schema)
         table = _Answers.blank(batch.num_rows, len(self.written))
         if batch.num_rows:
             self._fill(table, batch, dict(problems or {}))
+        if table.reasons and self.on_bad_rows is OnBadRows.RAISE:
+            first = min(table.reasons)
+            raise InvalidInputError(f"{row_name(first)}: {table.reasons[first]}")
         return self._written(table, batch)
 
     def _fill(self, table: _Answers, batch: Any, problems: dict[int, str]) -> None:
@@ -168,9 +181,6 @@ class BatchQuestion:
             labels = wishes.labels
             for i, words in wishes.problems.items():
                 problems[i] = f"{problems[i]} {words}" if i in problems else words
-        if problems and self.on_bad_rows is OnBadRows.RAISE:
-            first = min(problems)
-            raise InvalidInputError(f"row {first}: {problems[first]}")
         table.reasons.update(problems)
         taken = [name for name in self.explainer.columns if name in self.schema.names]
         seen = usual_columns(batch.select(taken))
@@ -185,7 +195,7 @@ class BatchQuestion:
             given,
             wish if labels is None else labels,
             n_jobs=self.n_jobs,
-            on_bad_rows=str(self.on_bad_rows),
+            on_bad_rows=str(OnBadRows.REPORT),  # the first of them is told as it is known outside
         )
         table.take(found, at)
 
@@ -302,10 +312,16 @@ def answer_batches(
     )
 
     def answers() -> Iterable[Any]:
-        yield from map(question.answer, first)
-        yield from map(question.answer, ahead)
+        before = 0
+        for batch in chain(first, ahead):
+            yield question.answer(batch, row_name=partial(_row_of_stream, before))
+            before += batch.num_rows
 
     return pa.RecordBatchReader.from_batches(question.output_schema, answers())
+
+
+def _row_of_stream(before: int, row: int) -> str:
+    return f"row {before + row:,} of all batches, counted from 0"
 
 
 def _checked(batches: Iterable[Any]) -> Iterable[Any]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, final
@@ -108,19 +109,25 @@ class DatasetRun:
         self, part: Part, schema: Any, count: Callable[[int], object] | None
     ) -> Iterator[tuple[Any, dict[str, int]]]:
         at = schema.get_field_index(f"{self.question.prefix}status")
-        for batch, problems in self.source.batches(part):
-            answers = self._answered(part, batch, problems)
+        for answers in self.answers(part):
             yield answers, counts_of(answers.column(at))
             if count is not None:
-                count(len(batch))
-        self.source.refuse_changed(part)
+                count(len(answers))
 
-    def _answered(self, part: Part, batch: Any, problems: Any) -> Any:
-        try:
-            return self.question.answer(batch, problems)
-        except InvalidInputError as error:
-            path = self.source.files[part.file].path
-            raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+    def answers(self, part: Part) -> Iterator[Any]:
+        """Answer the rows of a part, a record batch at a time."""
+        before = 0
+        for batch, problems in self.source.batches(part):
+            try:
+                found = self.question.answer(
+                    batch, problems, partial(self.source.row_name, part, before)
+                )
+            except InvalidInputError as error:
+                path = self.source.files[part.file].path
+                raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+            yield found
+            before += len(batch)
+        self.source.refuse_changed(part)
 
     def manifest(self, done: dict[str, dict[str, int]]) -> dict[str, Any]:
         """State what is asked, and how far it is."""
