@@ -391,8 +391,25 @@ def test_target_may_be_a_column() -> None:
         bad = told.take([i for i, wish in enumerate(wishes) if wish == "x"])
         assert set(bad["status"].to_pylist()) == {"invalid"}
         assert "column 'wish' wishes for 'x', which is no label" in bad["reason"][0].as_py()
-        with pytest.raises(clvq.InvalidInputError, match=r"row 4 .*0: column 'wish' wishes for 'x'"):
+        with pytest.raises(
+            clvq.InvalidInputError, match=r"row 4 .*0: column 'wish' wishes for 'x'"
+        ):
             answered(explainer, [batch], "wish", on_bad_rows="raise")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.string()),
+        pa.struct([("a", pa.string())]),
+        pa.map_(pa.string(), pa.int64()),
+        pa.dictionary(pa.int8(), pa.list_(pa.string())),
+    ],
+)
+def test_wishes_in_a_nested_column_are_refused_before_any_row(kind: pa.DataType) -> None:
+    fields = [(name, pa.float64()) for name in "uvwx"]
+    with pytest.raises(clvq.InvalidInputError, match=r"target is the column 'wish' of type .*<"):
+        plain_explainer().map_batches(iter([]), "wish", schema=pa.schema([*fields, ("wish", kind)]))
 
 
 def test_several_labels_are_any_of_them() -> None:

@@ -236,7 +236,10 @@ def test_odd_lines_spoil_their_own_rows(tmp_path: Path, part_rows: int, end: str
     assert words[1] == "the line '3,4' has 2 cells; expected 3, one for each column."
     assert words[2].endswith("has 4 cells; expected 3, one for each column.")
     assert words[4] == "the line '\"8\"' has 1 cells; expected 3, one for each column."
-    with pytest.raises(clvq.InvalidInputError, match=r"'t.csv', .*row 1 of the file, counted from 0: the line '3,4' has 2"):
+    with pytest.raises(
+        clvq.InvalidInputError,
+        match=r"'t.csv', .*row 1 of the file, counted from 0: the line '3,4' has 2",
+    ):
         clvq.explain_dataset(
             explainer, tmp_path / "t.csv", tmp_path / "no", {1}, on_bad_rows="raise"
         )

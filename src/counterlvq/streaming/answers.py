@@ -108,7 +108,7 @@ class BatchQuestion:
         question = cls(
             explainer,
             schema,
-            read_target(target, names, explainer.model),
+            read_target(target, schema, explainer.model),
             _kept(columns, names),
             _checked_prefix(prefix),
             checked_on_bad_rows(on_bad_rows),
