@@ -522,6 +522,35 @@ def test_folder_of_something_else_is_refused(source: Path, tmp_path: Path) -> No
         explained(source, tmp_path / "out")
 
 
+def test_hidden_files_of_the_user_stay(source: Path, tmp_path: Path) -> None:
+    folder, seal = tmp_path / "out", "0123456789abcdef"
+    ours = [f".part-00000-00001.parquet.{seal}.pending", f"._manifest.json.{seal}.part"]
+    theirs = [".download.part", ".mine.pending", f".notes.{seal}.part", ".part-1.parquet.pending"]
+    for begin in (True, False):
+        folder.mkdir(exist_ok=True)
+        (folder / ".x.pending").mkdir(exist_ok=True)
+        for name in ours + theirs:
+            (folder / name).write_text("mine")
+        explained(source, folder)
+        hidden = {path.name for path in folder.iterdir() if path.name[0] == "."}
+        assert hidden == {".x.pending", *theirs}, begin
+
+
+def test_what_is_in_the_place_of_a_folder_or_lock_is_told(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(clvq.InvalidInputError, match=r"file' is a file; expected a new folder"):
+        explained(source, tmp_path / "file")
+    lock = tmp_path / "out" / ".lock"
+    lock.mkdir(parents=True)
+    with pytest.raises(clvq.InvalidInputError, match=r"in the place of the lock of a run"):
+        explained(source, tmp_path / "out")
+    lock.rmdir()
+    lock.write_text("mine")
+    with pytest.raises(clvq.InvalidInputError, match=r"in the place of the lock of a run"):
+        explained(source, tmp_path / "out")
+    assert lock.read_text() == "mine"
+
+
 def test_folder_that_cannot_be_written_to_is_told(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"file"):

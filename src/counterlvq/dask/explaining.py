@@ -93,7 +93,7 @@ def explain(
         explainer,
         # Workers may have another working directory.
         Path(source).absolute(),
-        Path(os.devnull if destination is None else destination).absolute(),
+        None if destination is None else Path(destination).absolute(),
         target,
         columns=columns,
         prefix=prefix,

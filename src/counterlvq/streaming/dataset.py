@@ -273,7 +273,7 @@ def explain_dataset(
 def opened(
     explainer: Explains,
     source: str | os.PathLike[str],
-    destination: str | os.PathLike[str],
+    destination: str | os.PathLike[str] | None,
     target: Any,
     *,
     columns: Sequence[str] | None,
@@ -284,12 +284,14 @@ def opened(
     style: CsvStyle,
     max_bytes: int | None = None,
 ) -> DatasetRun:
-    """Check what is asked, and cut the source; nothing is written yet."""
+    """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
     if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
         raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
-    folder = AnswerFolder(Path(destination))
+    folder = AnswerFolder(Path(os.devnull if destination is None else destination))
+    if destination is not None:
+        folder.refuse_file()
     listing = listed_files(source)
     found = _opened_source(explainer, listing, target, part_rows, style, max_bytes)
     question = BatchQuestion.of(
