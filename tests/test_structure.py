@@ -58,7 +58,7 @@ ROOMS = {
     " prepared",
     "explainer": "errors types numeric tables markup model programs certificates search problem"
     " pipelines presentation results batch prepared certificate_files questions streaming",
-    "dask": "errors numeric streaming",
+    "dask": "errors numeric tables streaming",
     "plots": "safe_text errors types numeric tables programs problem presentation results batch"
     " explainer questions",
     "page": "markup",

@@ -5,6 +5,7 @@ Workers are threads here, and processes, which take seconds to start, where they
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import signal
@@ -14,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +81,58 @@ def test_frame_is_answered_lazily_and_as_meta_says(client: Any) -> None:
     assert told["cost"].tolist() == whole.cost.tolist()
     assert told["status"].tolist() == whole.status.tolist()
     assert told["id"].tolist() == frame["id"].tolist()
+
+
+PASSED: dict[str, Any] = {
+    "lists": pa.array([[1, 2], None]),
+    "structs": pa.array([{"q": 1}] * 2),
+    "maps": pa.array([[("a", 1)]] * 2, pa.map_(pa.string(), pa.int64())),
+    "bytes": pa.array([b"\xff"] * 2),
+    "times": pa.array([dt.time(1)] * 2),
+    "dates": pa.array([dt.date(2020, 1, 1)] * 2),
+    "decimals": pa.array([Decimal("0.25")] * 2, pa.decimal128(2, 2)),
+    "dictionary": pa.array(["x", "y"]).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("name", PASSED)
+def test_columns_of_parquet_pass_through_as_they_are(tmp_path: Path, name: str) -> None:
+    table = plain_table(2).append_column("other", PASSED[name])
+    pq.write_table(table, tmp_path / "t.parquet")
+    frame = dd.read_parquet(tmp_path / "t.parquet")
+    told = clvq.dask.explain(frame, plain_explainer(), "c")
+    found = told.compute(scheduler="synchronous")
+    whole = plain_explainer().explain_batch(plain_table(2).drop_columns("id"), "c")
+    assert found["cost"].tolist() == whole.cost.tolist()
+    assert str(found["other"].tolist()) == str(frame.compute(scheduler="sync")["other"].tolist())
+    assert told.dtypes["other"] == frame.dtypes["other"]
+
+
+def test_features_of_parquet_may_be_dictionaries_decimals_and_wishes(tmp_path: Path) -> None:
+    batch = mixed_batch(300).append_column(
+        "wish", pa.array(["yes", "no"] * 150).dictionary_encode()
+    )
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "t.parquet", row_group_size=100)
+    frame = dd.read_parquet(tmp_path / "t.parquet", split_row_groups=True)
+    whole = mixed_explainer().map_batches([batch], "wish").read_all()
+    assert set(whole["status"].to_pylist()) == {"optimal", "invalid"}
+    names = ["status", "cost", "job_after", "rate_after"]
+    unknown = frame.assign(job=frame["job"].astype(object).astype("category"))
+    for given in (frame, unknown, unknown.categorize(["job"])):
+        lazy = clvq.dask.explain(given, mixed_explainer(), "wish")
+        told = lazy.compute(scheduler="synchronous")
+        assert told.dtypes.astype(str).tolist() == lazy.dtypes.astype(str).tolist()
+        for name in names:
+            expected = whole[name].to_pandas().astype(object)
+            assert told[name].astype(object).fillna("").tolist() == expected.fillna("").tolist()
+
+
+def test_lists_in_the_place_of_a_feature_are_refused_in_words(tmp_path: Path) -> None:
+    table = plain_table(2).set_column(1, "u", pa.array([[1.0], [2.0]]))
+    pq.write_table(table, tmp_path / "t.parquet")
+    lazy = clvq.dask.explain(dd.read_parquet(tmp_path / "t.parquet"), plain_explainer(), "c")
+    with pytest.raises(clvq.InvalidInputError, match=r"column 'u' of a partition, of dtype object"):
+        lazy.compute(scheduler="synchronous")
 
 
 def test_path_is_answered_lazily(client: Any, source: Path) -> None:

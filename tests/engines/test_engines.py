@@ -171,7 +171,7 @@ def test_bad_row_ends_a_job_of_spark_if_it_is_to(
     (block,) = recipe("Spark")
     code = block.replace('batches, "accepted"', strict).replace("accepted", target)
     errors = pytest.importorskip("pyspark.errors")
-    with pytest.raises(errors.PySparkException, match=r"column .*, row \d+"):
+    with pytest.raises(errors.PySparkException, match=r"row \d+ of all batches.*: column"):
         exec(code, namespace)
 
 

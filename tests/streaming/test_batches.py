@@ -391,8 +391,25 @@ def test_target_may_be_a_column() -> None:
         bad = told.take([i for i, wish in enumerate(wishes) if wish == "x"])
         assert set(bad["status"].to_pylist()) == {"invalid"}
         assert "column 'wish' wishes for 'x', which is no label" in bad["reason"][0].as_py()
-        with pytest.raises(clvq.InvalidInputError, match=r"row 4: column 'wish' wishes for 'x'"):
+        with pytest.raises(
+            clvq.InvalidInputError, match=r"row 4 .*0: column 'wish' wishes for 'x'"
+        ):
             answered(explainer, [batch], "wish", on_bad_rows="raise")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.list_(pa.string()),
+        pa.struct([("a", pa.string())]),
+        pa.map_(pa.string(), pa.int64()),
+        pa.dictionary(pa.int8(), pa.list_(pa.string())),
+    ],
+)
+def test_wishes_in_a_nested_column_are_refused_before_any_row(kind: pa.DataType) -> None:
+    fields = [(name, pa.float64()) for name in "uvwx"]
+    with pytest.raises(clvq.InvalidInputError, match=r"target is the column 'wish' of type .*<"):
+        plain_explainer().map_batches(iter([]), "wish", schema=pa.schema([*fields, ("wish", kind)]))
 
 
 def test_several_labels_are_any_of_them() -> None:
@@ -425,8 +442,11 @@ def test_labels_of_any_type_are_told(labels: list[Any]) -> None:
 
 
 def test_bad_row_may_end_the_run() -> None:
-    with pytest.raises(clvq.InvalidInputError, match=r"column 'größe in cm', row 3 is missing"):
-        answered(mixed_explainer(), [mixed_batch(9)], "yes", on_bad_rows="raise")
+    words = r"^row 3 of all batches, counted from 0: column 'größe in cm' is missing; expected"
+    for size in (1, 2, 9):
+        batches = pa.Table.from_batches([mixed_batch(9)]).to_batches(size)
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            answered(mixed_explainer(), batches, "yes", on_bad_rows="raise")
 
 
 def test_imputed_gap_stays_one_unless_it_changes() -> None:

@@ -236,7 +236,10 @@ def test_odd_lines_spoil_their_own_rows(tmp_path: Path, part_rows: int, end: str
     assert words[1] == "the line '3,4' has 2 cells; expected 3, one for each column."
     assert words[2].endswith("has 4 cells; expected 3, one for each column.")
     assert words[4] == "the line '\"8\"' has 1 cells; expected 3, one for each column."
-    with pytest.raises(clvq.InvalidInputError, match=r"'t.csv', .*row \d: the line '3,4' has 2"):
+    with pytest.raises(
+        clvq.InvalidInputError,
+        match=r"'t.csv', .*row 1 of the file, counted from 0: the line '3,4' has 2",
+    ):
         clvq.explain_dataset(
             explainer, tmp_path / "t.csv", tmp_path / "no", {1}, on_bad_rows="raise"
         )
@@ -519,6 +522,35 @@ def test_folder_of_something_else_is_refused(source: Path, tmp_path: Path) -> No
         explained(source, tmp_path / "out")
 
 
+def test_hidden_files_of_the_user_stay(source: Path, tmp_path: Path) -> None:
+    folder, seal = tmp_path / "out", "0123456789abcdef"
+    ours = [f".part-00000-00001.parquet.{seal}.pending", f"._manifest.json.{seal}.part"]
+    theirs = [".download.part", ".mine.pending", f".notes.{seal}.part", ".part-1.parquet.pending"]
+    for begin in (True, False):
+        folder.mkdir(exist_ok=True)
+        (folder / ".x.pending").mkdir(exist_ok=True)
+        for name in ours + theirs:
+            (folder / name).write_text("mine")
+        explained(source, folder)
+        hidden = {path.name for path in folder.iterdir() if path.name[0] == "."}
+        assert hidden == {".x.pending", *theirs}, begin
+
+
+def test_what_is_in_the_place_of_a_folder_or_lock_is_told(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(clvq.InvalidInputError, match=r"file' is a file; expected a new folder"):
+        explained(source, tmp_path / "file")
+    lock = tmp_path / "out" / ".lock"
+    lock.mkdir(parents=True)
+    with pytest.raises(clvq.InvalidInputError, match=r"in the place of the lock of a run"):
+        explained(source, tmp_path / "out")
+    lock.rmdir()
+    lock.write_text("mine")
+    with pytest.raises(clvq.InvalidInputError, match=r"in the place of the lock of a run"):
+        explained(source, tmp_path / "out")
+    assert lock.read_text() == "mine"
+
+
 def test_folder_that_cannot_be_written_to_is_told(source: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"file"):
@@ -557,10 +589,20 @@ def test_files_of_other_columns_are_refused(source: Path, tmp_path: Path) -> Non
         explained(source, tmp_path / "out2")
 
 
-def test_bad_row_is_told_with_its_file(tmp_path: Path) -> None:
-    table = plain_table(3).set_column(1, "u", pa.array([1.0, None, 2.0]))
-    pq.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(
-        clvq.InvalidInputError, match=r"'t.parquet', .*column 'u', row 1 is missing"
-    ):
-        explained(tmp_path / "t.parquet", tmp_path / "out", on_bad_rows="raise")
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+@pytest.mark.parametrize("part_rows", [2, 100])
+def test_bad_row_is_told_with_its_place_in_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, part_rows: int
+) -> None:
+    monkeypatch.setattr("counterlvq.streaming.sources.BATCH_ROWS", 2)
+    monkeypatch.setattr("counterlvq.streaming.csv_source.BATCH_ROWS", 2)
+    numbers = [None if i in (7, 8) else float(i) for i in range(10)]
+    table, path = plain_table(10).set_column(1, "u", pa.array(numbers)), tmp_path / f"t.{kind}"
+    if kind == "parquet":
+        pq.write_table(table, path, row_group_size=3)
+    else:
+        lines = table.to_pandas().to_csv(index=False).splitlines(keepends=True)
+        path.write_text("".join([*lines[:3], "\n  \n", *lines[3:]]))  # blank ones are no rows
+    words = r"'t\.\w+', .*: row 7 of the file, counted from 0: column 'u' is missing; expected"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        explained(path, tmp_path / "out", on_bad_rows="raise", part_rows=part_rows)

@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -218,6 +219,28 @@ def test_numbers_without_end_spoil_their_own_rows(tmp_path: Path) -> None:
     told = pq.read_table(tmp_path / "out")
     assert told["status"].to_pylist() == ["optimal"] + ["invalid"] * 3 + ["optimal"]
     assert "expected a whole number" in told["reason"].to_pylist()[1]
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_that_no_float_holds_spoil_their_own_rows(tmp_path: Path, kind: str) -> None:
+    most = 1 << 53
+    numbers = [most - 1, most, most + 1, most + 2, -most, -most - 1, 3]
+    path = tmp_path / f"t.{kind}"
+    if kind == "csv":
+        path.write_text("\n".join(["x", *map(str, numbers), f"+{most}.0", f"{most}.1", ""]))
+    else:
+        pq.write_table(pa.table({"x": numbers}), path)
+    explained(path, tmp_path / "out", WHOLE, part_rows=100)
+    found = pq.read_table(tmp_path / "out")
+    expected = [abs(number) > most for number in numbers] + [False, True] * (kind == "csv")
+    assert [status == "invalid" for status in found["status"].to_pylist()] == expected
+    features = clvq.Features([clvq.Feature("x", "whole")])
+    explainer = clvq.Explainer(WHOLE, features=features)
+    for frame in (pd.DataFrame({"x": numbers}), pd.DataFrame({"x": numbers}, dtype=object)):
+        told = explainer.explain_batch(frame, "yes", on_bad_rows="report")
+        assert (told.status == "invalid").tolist() == expected[: len(numbers)]
+    with pytest.raises(clvq.InvalidInputError, match=r"9007199254740993; expected whole numbers"):
+        explainer.explain({"x": most + 1}, "yes")
 
 
 def test_long_names_of_columns_are_kept(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
+from counterlvq.dask.frames import frame_batch, frame_schema
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
@@ -93,7 +94,7 @@ def explain(
         explainer,
         # Workers may have another working directory.
         Path(source).absolute(),
-        Path(os.devnull if destination is None else destination).absolute(),
+        None if destination is None else Path(destination).absolute(),
         target,
         columns=columns,
         prefix=prefix,
@@ -117,11 +118,10 @@ def _lazy_frame(
     prefix: str,
     on_bad_rows: str,
 ) -> Any:
-    pa, delayed = arrow(), _needed("dask").delayed
-    schema = pa.Schema.from_pandas(source._meta_nonempty, preserve_index=False)
+    delayed = _needed("dask").delayed
     question = BatchQuestion.of(
         explainer,
-        schema.remove_metadata(),
+        frame_schema(source, explainer, target),
         target,
         columns=columns,
         prefix=prefix,
@@ -147,9 +147,8 @@ class _Sealed:
 def _answer_frame(frame: Any, sealed: _Sealed) -> Any:
     """Answer a partition: its columns as they are, and what is added in types of Arrow."""
     question: BatchQuestion = sealed.content
-    pa, pandas = arrow(), _needed("pandas")
-    table = pa.Table.from_pandas(frame, schema=question.schema, preserve_index=False)
-    batches = [question.answer(batch) for batch in table.combine_chunks().to_batches()]
+    pandas = _needed("pandas")
+    batches = [question.answer(frame_batch(frame, question.schema))] if len(frame) else []
     added = _typed(question, batches).drop(columns=list(question.kept)).set_index(frame.index)
     return pandas.concat([frame[list(question.kept)], added], axis=1)
 
@@ -162,9 +161,7 @@ def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
 
 def _read_part(part: Part, sealed: _Sealed) -> Any:
     run: DatasetRun = sealed.content
-    answers = [run.question.answer(*pair) for pair in run.source.batches(part)]
-    run.source.refuse_changed(part)
-    return _typed(run.question, answers)
+    return _typed(run.question, [*run.answers(part)])
 
 
 def _write(run: DatasetRun, client: Any) -> DatasetSummary:

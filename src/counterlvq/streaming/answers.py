@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import partial
+from itertools import chain, islice
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -140,7 +141,7 @@ class BatchQuestion:
         question = cls(
             explainer,
             schema,
-            read_target(target, names, explainer.model),
+            read_target(target, schema, explainer.model),
             _kept(columns, names),
             _checked_prefix(prefix),
             checked_on_bad_rows(on_bad_rows),
@@ -188,11 +189,14 @@ class BatchQuestion:
         self,
         batch: Any,
         problems: Mapping[int, str] | None = None,
+        row_name: Callable[[int], str] = "row {}".format,
         count: Callable[[int], object] | None = None,
     ) -> Any:
-        """Answer a record batch; `problems` are rows of which it is known that they are bad.
+        """Answer a record batch.
 
-        `count` is told of rows as they are answered, of all of them in the end.
+        `problems` are rows of which it is known that they are bad; `row_name` says how the user
+        knows a row of the batch. `count` is told of rows as they are answered, of all of them in
+        the end.
         """
         if not batch.schema.equals(self.schema):
             batch = _as_stated(batch, self.schema)
@@ -200,6 +204,9 @@ class BatchQuestion:
         counted = _Counted(count)
         if batch.num_rows:
             self._fill(table, batch, dict(problems or {}), counted)
+        if table.reasons and self.on_bad_rows is OnBadRows.RAISE:
+            first = min(table.reasons)
+            raise InvalidInputError(f"{row_name(first)}: {table.reasons[first]}")
         counted(batch.num_rows - counted.rows)
         return self._written(table, batch)
 
@@ -213,9 +220,6 @@ class BatchQuestion:
             labels = wishes.labels
             for i, words in wishes.problems.items():
                 problems[i] = f"{problems[i]} {words}" if i in problems else words
-        if problems and self.on_bad_rows is OnBadRows.RAISE:
-            first = min(problems)
-            raise InvalidInputError(f"row {first}: {problems[first]}")
         table.reasons.update(problems)
         taken = [name for name in self.explainer.columns if name in self.schema.names]
         seen = usual_columns(batch.select(taken))
@@ -231,7 +235,7 @@ class BatchQuestion:
             wish if labels is None else labels,
             n_jobs=self.n_jobs,
             progress=counted,
-            on_bad_rows=str(self.on_bad_rows),
+            on_bad_rows=str(OnBadRows.REPORT),  # the first of them is told as it is known outside
         )
         table.take(found, at)
 
@@ -361,10 +365,16 @@ def answer_batches(
     )
 
     def answers() -> Iterable[Any]:
-        yield from map(question.answer, first)
-        yield from map(question.answer, ahead)
+        before = 0
+        for batch in chain(first, ahead):
+            yield question.answer(batch, row_name=partial(_row_of_stream, before))
+            before += batch.num_rows
 
     return pa.RecordBatchReader.from_batches(question.output_schema, answers())
+
+
+def _row_of_stream(before: int, row: int) -> str:
+    return f"row {before + row:,} of all batches, counted from 0"
 
 
 def _checked(batches: Iterable[Any]) -> Iterable[Any]:

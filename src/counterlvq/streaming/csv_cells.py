@@ -10,6 +10,7 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -35,6 +36,8 @@ _ONE_NUMBER = re.compile(_NUMBER, re.ASCII)
 _ASCII, _LETTERS = bytes(range(128)), "éяあ中한"
 _TRUTH = {"true": True, "false": False}
 _MOST_DIGITS = 100
+# Whole numbers beyond this have neighbours that a float cannot tell apart.
+_MOST_EXACT = 1 << 53
 
 
 class CsvStyle(NamedTuple):
@@ -140,7 +143,9 @@ class FeatureCells:
         if self.feature.kind is Kind.WHOLE:
             found = numbers.to_numpy(zero_copy_only=False)
             with np.errstate(invalid="ignore"):
-                off = (found != np.rint(found)) | (np.abs(found) > 1 << 53)
+                off = (found != np.rint(found)) | (np.abs(found) > _MOST_EXACT)
+            for i in np.flatnonzero(np.abs(found) == _MOST_EXACT):  # the next is rounded to it
+                off[i] = Decimal(texts[int(i)].as_py()) != Decimal(found[i])
             bad |= off & ~np.isnan(found)
             words = "expected a whole number of at most 2**53."
             numbers = compute.if_else(pa.array(bad), None, numbers).cast(pa.int64())

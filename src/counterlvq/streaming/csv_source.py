@@ -115,6 +115,15 @@ class CsvSource(Source):
                 for batch in table.to_batches():  # one, or none if all lines are blank
                     yield self._typed(batch, problems)
 
+    def rows_before(self, part: Part) -> int:
+        """Count the rows of the same file that come before a part.
+
+        They are read again: lines may be blank, which are no rows.
+        """
+        before = (cut for cut in self.cuts[part.file] if cut.begin < part.begin)
+        parts = (Part("", part.file, *cut) for cut in before)
+        return sum(len(batch) for earlier in parts for batch, _ in self.batches(earlier))
+
     def _as_utf8(self, content: bytes, path: str, begin: int) -> bytes:
         if self.style.is_utf8:
             return content

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, final
@@ -108,19 +109,25 @@ class DatasetRun:
         self, part: Part, schema: Any, count: Callable[[int], object] | None
     ) -> Iterator[tuple[Any, dict[str, int]]]:
         at = schema.get_field_index(f"{self.question.prefix}status")
-        for batch, problems in self.source.batches(part):
-            answers = self._answered(part, batch, problems)
+        for answers in self.answers(part):
             yield answers, counts_of(answers.column(at))
             if count is not None:
-                count(len(batch))
-        self.source.refuse_changed(part)
+                count(len(answers))
 
-    def _answered(self, part: Part, batch: Any, problems: Any) -> Any:
-        try:
-            return self.question.answer(batch, problems)
-        except InvalidInputError as error:
-            path = self.source.files[part.file].path
-            raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+    def answers(self, part: Part) -> Iterator[Any]:
+        """Answer the rows of a part, a record batch at a time."""
+        before = 0
+        for batch, problems in self.source.batches(part):
+            try:
+                found = self.question.answer(
+                    batch, problems, partial(self.source.row_name, part, before)
+                )
+            except InvalidInputError as error:
+                path = self.source.files[part.file].path
+                raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+            yield found
+            before += len(batch)
+        self.source.refuse_changed(part)
 
     def manifest(self, done: dict[str, dict[str, int]]) -> dict[str, Any]:
         """State what is asked, and how far it is."""
@@ -266,7 +273,7 @@ def explain_dataset(
 def opened(
     explainer: Explains,
     source: str | os.PathLike[str],
-    destination: str | os.PathLike[str],
+    destination: str | os.PathLike[str] | None,
     target: Any,
     *,
     columns: Sequence[str] | None,
@@ -277,12 +284,14 @@ def opened(
     style: CsvStyle,
     max_bytes: int | None = None,
 ) -> DatasetRun:
-    """Check what is asked, and cut the source; nothing is written yet."""
+    """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
     if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
         raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
-    folder = AnswerFolder(Path(destination))
+    folder = AnswerFolder(Path(os.devnull if destination is None else destination))
+    if destination is not None:
+        folder.refuse_file()
     listing = listed_files(source)
     found = _opened_source(explainer, listing, target, part_rows, style, max_bytes)
     question = BatchQuestion.of(

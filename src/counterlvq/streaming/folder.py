@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -34,6 +35,12 @@ __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
 MANIFEST = "_manifest.json"
 _LOCK = ".lock"
 _PENDING = ".pending"
+# What a run that was ended leaves behind; other hidden files are the user's.
+_LEFT = re.compile(
+    r"\.(part-\d{5,}-\d{5,}\.parquet\.[0-9a-f]{16}\.pending"
+    r"|_manifest\.json\.[0-9a-f]{16}\.part)",
+    re.ASCII,
+)
 # Where a part keeps how many of its rows have which status, the seal of what it answers, and the
 # hash of its bytes with this blank in the place of the hash.
 _COUNTS, _SEAL, _HASH = b"counterlvq.rows", b"counterlvq.part", b"counterlvq.hash"
@@ -60,11 +67,21 @@ class AnswerFolder:
 
     path: Path
 
+    def refuse_file(self) -> None:
+        """Refuse something that is no folder."""
+        if self.path.exists() and not self.path.is_dir():
+            raise InvalidInputError(
+                f"destination {told(str(self.path))} is a file; expected a new folder, an empty "
+                f"one, or one that a run has begun."
+            )
+
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other runs out; the system opens the lock when a process ends, however it does."""
+        self.refuse_file()
         self.path.mkdir(parents=True, exist_ok=True)
         place = self.path / _LOCK
+        _refuse_other_lock(place)
         while True:
             handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o644)
             try:
@@ -133,9 +150,7 @@ class AnswerFolder:
     def clear_pending(self) -> None:
         """Delete what runs left behind that were ended."""
         for place in self.path.iterdir():
-            name = place.name
-            hidden = name.startswith(".") and name.endswith((_PENDING, ".part"))
-            if hidden:
+            if _LEFT.fullmatch(place.name) and not place.is_dir():
                 with suppress(FileNotFoundError):
                     place.unlink()
 
@@ -257,6 +272,16 @@ def _source_words(begun: Any, asked: Any) -> str:
         if old[path] != new[path]:
             return f": {told(path)} has changed since"
     return ""
+
+
+def _refuse_other_lock(place: Path) -> None:
+    """Refuse what is in the place of a lock and none of ours, which are empty files."""
+    with suppress(FileNotFoundError):
+        if place.is_dir() or place.stat().st_size:
+            raise InvalidInputError(
+                f"{told(str(place))} is in the place of the lock of a run; expected nothing there, "
+                f"or an empty file. Move it elsewhere, or name another folder."
+            )
 
 
 def _is_at(handle: int, place: Path) -> bool:

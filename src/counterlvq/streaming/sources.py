@@ -81,6 +81,14 @@ class Source(ABC):
     def batches(self, part: Part) -> Iterator[tuple[Any, Mapping[int, str]]]:
         """Read a part: record batches, and what is wrong with rows that cannot be read."""
 
+    @abstractmethod
+    def rows_before(self, part: Part) -> int:
+        """Count the rows of the same file that come before a part."""
+
+    def row_name(self, part: Part, before: int, row: int) -> str:
+        """Name a row by its place in the file; `before` are those of the part that were read."""
+        return f"row {self.rows_before(part) + before + row:,} of the file, counted from 0"
+
     def document(self) -> dict[str, Any]:
         """Describe the files, for the manifest."""
         return {"kind": self.kind, "files": [file._asdict() for file in self.files]}
@@ -164,6 +172,10 @@ class ParquetSource(Source):
                 f"{place} holds {rows:,} rows, and its footer announces {part.rows:,}; expected "
                 f"{_WHOLE}."
             )
+
+    def rows_before(self, part: Part) -> int:
+        """Count the rows of the same file that come before a part, by its footer."""
+        return sum(self.group_rows[part.file][: part.begin])
 
     def _read(self, part: Part) -> Iterator[Any]:
         pa, parquet = arrow(), arrow_part("parquet")

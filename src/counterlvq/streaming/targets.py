@@ -11,7 +11,8 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import key_of, plain, told
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.safe_text import shown_repr
-from counterlvq.tables.arrow_types import usual_column
+from counterlvq.streaming.arrow import arrow
+from counterlvq.tables.arrow_types import usual_column, usual_type
 from counterlvq.tables.values import is_missing
 
 __all__ = ["ColumnTarget", "RowWishes", "read_target", "wishes_of"]
@@ -36,37 +37,59 @@ class RowWishes:
     problems: Mapping[int, str] = field(default_factory=dict)
 
 
-def read_target(target: Any, names: Collection[str], model: PrototypeModel) -> Any:
+def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
     """Read what is wished for: None, a label, a set of labels, or a `ColumnTarget`.
 
     Parameters
     ----------
     target : label, collection of labels, name of a column, or None
-    names : collection of str
-        The columns of the table.
+    schema : pyarrow.Schema
+        Of the table.
     model : PrototypeModel
 
     Raises
     ------
     InvalidInputError
-        For what is neither a label nor a column, and for what is both.
+        For what is neither a label nor a column, for what is both, and for columns of lists or
+        other things that no label can be.
     """
     if target is None:
         return None
     known = {key_of(label) for label in model.classes}
-    if isinstance(target, str) and target in names:
+    if isinstance(target, str) and target in schema.names:
         if target in known:
             raise InvalidInputError(
                 f"target is {told(target)}, which is a label of the model and a column of the "
                 f"table; expected one of both. Write {{{target!r}}} for the label, or rename the "
                 f"column."
             )
+        _refuse_nested(target, schema.field(target).type)
         return ColumnTarget(target)
     wish = target
     if isinstance(target, Collection) and not isinstance(target, str | bytes):
-        wish = frozenset(plain(label) for label in target)
+        try:
+            wish = frozenset(plain(label) for label in target)
+        except TypeError:
+            raise InvalidInputError(
+                f"target is {told(target)}, which holds something that can be no label; expected a "
+                f"label, several of them, or the name of a column."
+            ) from None
     wished_prototypes(model, wish, 0)  # an unknown label is refused at once
     return wish
+
+
+def _refuse_nested(name: str, dtype: Any) -> None:
+    """Refuse a column in whose values Arrow cannot tell one from another."""
+    pa = arrow()
+    known = usual_type(dtype)
+    known = known.value_type if pa.types.is_dictionary(known) else known
+    try:
+        pa.array([], known).dictionary_encode()
+    except pa.ArrowException:
+        raise InvalidInputError(
+            f"target is the column {told(name)} of type {dtype}; expected a column of labels, such "
+            f"as text, numbers or truth values."
+        ) from None
 
 
 def wishes_of(column: Any, name: str, model: PrototypeModel) -> RowWishes:

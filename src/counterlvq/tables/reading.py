@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, read_only, told
+from counterlvq.numeric.arrays import Floats, plain, read_only, told
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import are_days, is_date
 from counterlvq.tables.feature import Feature
@@ -141,11 +141,7 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     if feature.kind is Kind.DATE:
         is_off = np.flatnonzero(np.isfinite(numbers) & ~are_days(numbers))
     elif feature.kind is Kind.WHOLE:
-        with np.errstate(invalid="ignore"):
-            is_off = np.flatnonzero(
-                np.isfinite(numbers)
-                & ((np.abs(numbers) > _MOST_EXACT) | (numbers != np.rint(numbers)))
-            )
+        is_off = np.flatnonzero(_is_not_whole(numbers, table, feature))
     step, parts = feature.lattice or (1, 1)
     if parts > 1:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -178,6 +174,18 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     return _Column(out, () if np.isnan(fill) else gaps, wrong)
 
 
+def _is_not_whole(numbers: Floats, table: TableView, feature: Feature) -> NDArray[np.bool_]:
+    """Where numbers stand that are not whole, or beyond those that floats hold exactly."""
+    with np.errstate(invalid="ignore"):
+        sizes = np.abs(numbers)
+        off = np.isfinite(numbers) & ((sizes > _MOST_EXACT) | (numbers != np.rint(numbers)))
+    edge = np.flatnonzero(sizes == _MOST_EXACT)
+    if edge.size:  # the next number is rounded to this one
+        cells = table.values(feature.name)
+        off[edge] = [plain(cells[i]) != float(numbers[i]) for i in edge]
+    return np.asarray(off)
+
+
 def _strange_words(feature: Feature, cell: object) -> str:
     came = str(cell) if is_date(cell) else told(cell)
     if feature.kind is Kind.DATE:
@@ -204,7 +212,7 @@ def _off_words(feature: Feature, number: float, cell: object) -> str:
             f"is {cell!r}; expected a number of fewer steps of its grid, which floats can "
             f"tell apart. Declare {fewer if feature.decimals else 'longer steps'}."
         )
-    if abs(number) > _MOST_EXACT:
+    if abs(number) >= _MOST_EXACT:
         return f"is {cell!r}; expected whole numbers of at most 2**53, which floats hold exactly."
     return (
         f"is {cell!r}; expected a whole number. To allow others, say that the column is real, by "
