@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, final, overload
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
-from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.numbers import DIGITS, cost_text
 from counterlvq.problem.at_most import AtMost
 from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
@@ -22,6 +22,9 @@ from counterlvq.search.few_changes import changed_columns
 from counterlvq.types import Status
 
 __all__ = ["Alternatives", "alternatives_of"]
+
+# A double is told from all others by so many digits.
+_ALL_DIGITS = 17
 
 
 @final
@@ -108,7 +111,8 @@ class Alternatives(Sequence[Counterfactual]):
             before = next(changes[name][1] for changes in shown if name in changes)
             after = [changes[name][2] if name in changes else "." for changes in shown]
             rows.append([shown_text(name), before, *after])
-        rows.append(["cost", "", *(cost_text(cf.shown.cost) for cf in self)])
+        name, costs = self._costs()
+        rows.append([name, "", *costs])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
@@ -117,6 +121,18 @@ class Alternatives(Sequence[Counterfactual]):
             ).rstrip()
             for row in rows
         ]
+
+    def _costs(self) -> tuple[str, list[str]]:
+        """Costs of what is shown; those of the ways themselves where rounding upsets the order."""
+        shown = [cf.shown.cost for cf in self]
+        if shown == sorted(shown):
+            return "cost", [cost_text(cost) for cost in shown]
+        own = [cf.cost for cf in self]
+        for digits in range(DIGITS, _ALL_DIGITS + 1):
+            texts = [cost_text(cost, digits) for cost in own]
+            if len(set(texts)) == len(set(own)):
+                break
+        return "cost before rounding", texts
 
 
 def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) -> Alternatives:
