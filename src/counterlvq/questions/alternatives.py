@@ -143,6 +143,7 @@ def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) 
             f"least 1."
         )
     _refuse_small_moves(explainer)
+    _refuse_rows(x)
     ways: list[Counterfactual] = []
     asked: list[Asks] = []
     now, end = explainer, None
@@ -170,4 +171,15 @@ def _refuse_small_moves(explainer: Asks) -> None:
             "alternatives differ in which features change, and with this cost nearly every "
             "feature moves a little; expected an AtMost among the constraints, such as "
             "AtMost(2), or a Manhattan cost."
+        )
+
+
+def _refuse_rows(x: Any) -> None:
+    """Refuse several rows, each of which has ways of its own."""
+    is_nested = isinstance(x, list | tuple) and all(isinstance(row, list | tuple) for row in x)
+    count = len(x) if is_nested or len(getattr(x, "shape", ())) == 2 else 1
+    if count > 1:
+        raise InvalidInputError(
+            f"x has {count} rows; expected one. Ask for the ways of each row by itself: those of "
+            f"the first are explainer.alternatives(X[0]), or of X.iloc[0] in a DataFrame."
         )
