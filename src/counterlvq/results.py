@@ -37,7 +37,7 @@ from counterlvq.presentation.values import (
     value_of,
     with_gaps,
 )
-from counterlvq.presentation.wording import PLAIN, Spoken, Wording, refuse_response
+from counterlvq.presentation.wording import PLAIN, Spoken, Wording, refuse_response, refuse_unspoken
 from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Features
@@ -395,6 +395,7 @@ class Counterfactual:
             wording = called_by(wording, self.constraints, self.features)
         if response and self.status.has_answer and self.reply is None:
             refuse_response()
+        refuse_unspoken(ranges)
         said = Sentences(self, wording).whole(ranges)
         if self.status.has_answer and not self.has_target:
             return said

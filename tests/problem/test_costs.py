@@ -123,7 +123,7 @@ BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
     "NaN": ([1.0, NAN, 2.0], "weights[1] is nan (1 such value(s) in all)"),
     "infinite": ([INF, 1.0, 2.0], "weights[0] is inf (1 such value(s) in all)"),
     "a table": ([[1.0, 2.0]], "weights has 2 dimension(s) and shape (1, 2)"),
-    "one number": (2.0, "weights has 0 dimension(s) and shape ()"),
+    "one number": (2.0, "weights is 2.0; expected a price for each feature"),
     "words": (["a", "b", "c"], "weights cannot be read as an array of numbers"),
 }
 

@@ -194,3 +194,17 @@ def test_a_range_of_an_unknown_column_is_an_error() -> None:
     stranger = clvq.within_data(pd.DataFrame({"c": [1.0, 2.0]}))
     with pytest.raises(clvq.UnknownFeatureError, match="'c' does not exist"):
         clvq.Explainer(MODEL, constraints=stranger)
+
+
+def test_ranges_that_are_handed_over_win_over_those_of_the_columns() -> None:
+    table = pd.DataFrame({"income": np.arange(200.0), "age": np.arange(200.0)})
+    points = [[0.0, 0.0], [390.0, 390.0]]
+    model = clvq.PrototypeModel(points, ["no", "yes"], feature_names=list(table))
+    features = clvq.Features.from_frame(table, ranges="seen")
+    wide = clvq.Explainer(model, constraints=clvq.within_data(table), features=features)
+    cf = wide.explain([190.0, 0.0], target="yes")
+    assert cf.x.max() == 199.0
+    assert sorted(item.upper for item in wide.constraints) == [199.0, 199.0]
+    by_place = clvq.within_data(table.to_numpy()[:, :1])
+    mixed = clvq.Explainer(model, constraints=by_place, features=features)
+    assert [item.feature for item in mixed.constraints] == [0, "age"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -127,3 +128,21 @@ def test_shell_limits_changes_and_lists_ways(tmp_path: Path) -> None:
         assert called(*asked, *words, cwd=tmp_path).returncode == 2
     refused = called(*asked, "json", "--alternatives", "2", cwd=tmp_path)
     assert b"--at-most" in refused.stderr
+
+
+def test_printed_costs_are_in_order() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    ways = clvq.Explainer(model).alternatives([1.0, 1.0], target="yes")
+    costs = [26.0141, 26.205, 26.2114]
+
+    def upset(shown: list[float]) -> list[str]:
+        # Rounding a way for people may make it dearer than the next one.
+        some = [replace(ways[0], cost=cost) for cost in costs]
+        for cf, cost in zip(some, shown, strict=True):
+            cf.__dict__["shown"] = replace(ways[0].shown, cost=cost)
+        told = str(clvq.Alternatives(tuple(some), (), None)).splitlines()[-1]
+        return told.split()
+
+    assert upset([26.02, 26.21, 26.22]) == ["cost", "26.02", "26.21", "26.22"]
+    mended = upset([26.0141, 26.3066, 26.2114])
+    assert mended == ["cost", "before", "rounding", "26.0141", "26.205", "26.2114"]

@@ -218,8 +218,10 @@ def test_what_cannot_be_had_is_said() -> None:
     ):
         with pytest.raises(clvq.NotSupportedError, match=words):
             clvq.Explainer(model, confidence=confidence)
-    with pytest.raises(clvq.NotSupportedError, match="Noise is for columns of numbers"):
-        clvq.Explainer(two, features=levels, confidence=clvq.Noise(0.1))
+    for numeric, name in ((clvq.Noise(0.1), "Noise"), (clvq.Drift(0.1), "Drift")):
+        words = rf"{name} is for columns of numbers .* others: 'x0' \(levels\)\. Ask for"
+        with pytest.raises(clvq.NotSupportedError, match=words):
+            clvq.Explainer(two, features=levels, confidence=numeric)
     for bad, words in (
         (lambda: clvq.Probability(0.5), "expected a number above 0.5"),
         (lambda: clvq.Probability(1.0), "below 1"),

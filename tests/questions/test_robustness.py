@@ -84,8 +84,13 @@ def test_nothing_within_a_certified_radius_has_another_label(kind: str, norm: st
 def test_what_cannot_be_had_is_said() -> None:
     model, rows = drawn(1, "plain")
     whole = clvq.Features([clvq.Feature("x0", "whole"), "x1", "x2"])
-    with pytest.raises(clvq.NotSupportedError, match="robustness is for columns of real numbers"):
+    with pytest.raises(
+        clvq.NotSupportedError, match=r"robustness is for .* others: 'x0' \(steps\)"
+    ):
         clvq.robustness(clvq.Explainer(model, features=whole), rows)
+    none = [*model.predict(rows[1:]), "crimson"]
+    with pytest.raises(clvq.InvalidInputError, match=r"has the label 'crimson', .* one of: "):
+        clvq.robustness(clvq.Explainer(model), rows, none)
     with pytest.raises(clvq.InvalidInputError, match=r"y has shape \(1,\); expected \(6,\)"):
         clvq.robustness(clvq.Explainer(model), rows, ["a"])
     found = clvq.robustness(clvq.Explainer(model), rows)

@@ -10,7 +10,7 @@ from counterlvq.numeric.arrays import finite_scalar, told
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.data_ranges import constraints_of
+from counterlvq.problem.data_ranges import AsSeen, constraints_of
 from counterlvq.problem.expressions import without_overridden
 from counterlvq.tables.features import Features
 from counterlvq.types import Method
@@ -80,9 +80,22 @@ def checked_constraints(
 def with_those_of(
     features: Features, given: tuple[Constraint | str, ...]
 ) -> tuple[Constraint | str, ...]:
-    """Add what the columns ask for, unless it has been said, and drop defaults that have been."""
+    """Add what the columns ask for, unless it has been said, and drop defaults that have been.
+
+    A range of a table that was handed over takes the place of the one that the column brings.
+    """
     kept = without_overridden(given)
-    return kept + tuple(item for item in constraints_of(features) if item not in kept)
+    told = {
+        features.position(item.feature)
+        for item in kept
+        if isinstance(item, AsSeen) and item.is_about(features)
+    }
+    return kept + tuple(
+        item
+        for item in constraints_of(features)
+        if item not in kept
+        and not (isinstance(item, AsSeen) and features.position(item.feature) in told)
+    )
 
 
 def checked_method(method: str) -> Method:

@@ -25,6 +25,7 @@ __all__ = [
     "listed",
     "plural",
     "refuse_response",
+    "refuse_unspoken",
 ]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
@@ -266,6 +267,15 @@ def refuse_response() -> NoReturn:
         "the model says neither a score nor a probability with its decisions; expected one that "
         "does, or no wish for a response (response=, --response)."
     )
+
+
+def refuse_unspoken(ranges: Any) -> None:
+    """Refuse ranges that cannot be said, such as a wish for some: an answer knows none itself."""
+    if ranges is not None and not hasattr(ranges, "sentence"):
+        raise InvalidInputError(
+            f"ranges is {told(ranges)}; expected what `Explainer.ranges` says of this answer. "
+            f"Write cf.text(ranges=explainer.ranges(cf))."
+        )
 
 
 def plural(word: str, count: int) -> str:

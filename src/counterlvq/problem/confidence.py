@@ -7,6 +7,7 @@ another label. `Probability` is one lead for all, `Noise` one for each pair of p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import inf, log, log1p, nextafter
@@ -21,9 +22,21 @@ from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector
 from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
 
-__all__ = ["Confidence", "Noise", "Probability", "shifted"]
+__all__ = ["Confidence", "Noise", "Probability", "no_numbers", "shifted"]
 
 NORMS = ("l1", "l2", "linf")
+# Columns that an error names.
+_MOST_NAMED = 8
+
+
+def no_numbers(called: str, others: Sequence[str]) -> str:
+    """Say which columns keep a confidence from being asked for, and what may be asked instead."""
+    more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
+    return (
+        f"{called} is for columns of numbers that the model sees as they are, and here are others: "
+        f"{', '.join(others[:_MOST_NAMED])}{more}. Ask for RelativeSimilarity or for a margin "
+        f"instead, or a model of the numbers alone."
+    )
 
 
 class Confidence(ABC):
@@ -136,18 +149,18 @@ class Noise(Confidence):
         """Name it."""
         return f"room for noise of {self.radius:g} in {self.norm}"
 
-    def refuse(self, model: PrototypeModel, is_plain: bool) -> None:
-        """Refuse models for which rows are not shifted by a constant."""
+    def refuse(self, model: PrototypeModel, others: Sequence[str]) -> None:
+        """Refuse models for which rows are not shifted by a constant.
+
+        `others` are columns that are no numbers, or that the model sees through a function.
+        """
         if model.is_local:
             raise NotSupportedError(
                 "Noise is for shared metrics, where cells have flat sides, and the metrics of this "
                 "model differ from prototype to prototype. Ask for a margin instead."
             )
-        if not is_plain:
-            raise NotSupportedError(
-                "Noise is for columns of numbers that the model sees as they are, and some "
-                "here have levels or are transformed; expected numbers. Encode the levels before."
-            )
+        if others:
+            raise NotSupportedError(no_numbers("Noise", others))
         if self.weights is not None and self.weights.size != model.n_features:
             raise InvalidInputError(
                 f"Noise: weights has {self.weights.size} entries; expected {model.n_features}, one "

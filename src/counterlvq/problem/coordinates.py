@@ -31,6 +31,7 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Features
@@ -176,6 +177,21 @@ class Coordinates:
     def is_plain(self) -> bool:
         """Whether coordinates are the features, and any number will do for each."""
         return not self.has_levels and not self.links and self.grid.is_trivial
+
+    def other_columns(self, *, with_steps: bool) -> list[str]:
+        """List the features that are not plain numbers, each with what it is instead.
+
+        With features whose values are steps, such as whole numbers, or without them.
+        """
+        links = self.links or (None,) * len(self.features)
+        out = []
+        for feature, link in zip(self.features, links, strict=True):
+            is_stepped = with_steps and feature.is_number and feature.grid is not None
+            kinds = ((not feature.is_number, "levels"), (link is not None, "transformed"))
+            said = [words for holds, words in (*kinds, (is_stepped, "steps")) if holds]
+            if said:
+                out.append(f"{shown_repr(feature.name)} ({' and '.join(said)})")
+        return out
 
     @cached_property
     def has_levels(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -281,6 +282,11 @@ def _checked_shares(quantiles: tuple[float, float]) -> tuple[float, float]:
 
 def _columns(X: Any) -> dict[FeatureKey, tuple[Floats, bool]]:
     """Read the columns of numbers, and whether they are dates."""
+    if isinstance(X, str | os.PathLike):
+        raise InvalidInputError(
+            f"X is {told(X)}, the name of a file; expected a table. Read it first, with "
+            f"pandas.read_csv for example."
+        )
     frame = as_frame(settled(X))
     if frame is None:
         rows = matrix_with_gaps("X", X)

@@ -14,6 +14,7 @@ import numpy as np
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.problem import grammar
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import (
     Condition,
     Constraint,
@@ -235,7 +236,18 @@ def as_constraint(item: Constraint | str) -> Constraint:
 def _no_constraint(given: Any) -> str:
     if isinstance(given, type) and issubclass(given, Constraint):
         name = given.__name__
-        return f"constraint {name} is a class; expected an object of it. Write {name}(...)."
+        made = f"{name}.fit(X, model=model)" if hasattr(given, "fit") else f"{name}(...)"
+        return f"constraint {name} is a class; expected an object of it. Write {made}."
+    if isinstance(given, list | tuple):
+        return (
+            f"constraint {told(given)} is a {type(given).__name__} within the list; expected its "
+            f"members. Put a star before it, as in [*within_data(X), 'a <= b']."
+        )
+    if isinstance(given, Confidence):
+        return (
+            f"constraint {told(given)} is a confidence, which is no constraint; expected it as "
+            f"Explainer(model, confidence={told(given)})."
+        )
     return (
         f"constraint {told(given)} has type {type(given).__name__}; expected a constraint such as "
         f"Freeze('age') or a string such as 'a <= b'."

@@ -13,6 +13,7 @@ Where that is not to be had, under local metrics or with levels, `RelativeSimila
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
@@ -24,7 +25,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
 from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK, SAFE, SUM_UNDERFLOW, UNIT
-from counterlvq.problem.confidence import Confidence
+from counterlvq.problem.confidence import Confidence, no_numbers
 
 __all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
 
@@ -72,12 +73,15 @@ class KeptApart(Confidence):
         has_offsets = model.offsets is not None and bool(model.offsets.any())
         return is_plain and not model.is_local and not has_offsets
 
-    def refuse(self, model: PrototypeModel, is_plain: bool) -> None:
-        """Refuse models for which the rule has no meaning, or no way to an answer."""
-        model.require_distances(self.called)
-        self._refuse_bent(model, is_plain)
+    def refuse(self, model: PrototypeModel, others: Sequence[str]) -> None:
+        """Refuse models for which the rule has no meaning, or no way to an answer.
 
-    def _refuse_bent(self, model: PrototypeModel, is_plain: bool) -> None:
+        `others` are columns that are no numbers, or that the model sees through a function.
+        """
+        model.require_distances(self.called)
+        self._refuse_bent(model, others)
+
+    def _refuse_bent(self, model: PrototypeModel, others: Sequence[str]) -> None:
         """Refuse what is not convex."""
         if model.is_local:
             raise NotSupportedError(
@@ -90,12 +94,8 @@ class KeptApart(Confidence):
                 f"{self.called} compares distances to prototypes, and those of this model lie off "
                 f"the space of its inputs. Ask for a margin instead."
             )
-        if not is_plain:
-            raise NotSupportedError(
-                f"{self.called} is for columns of numbers that the model sees as they are, and "
-                f"some here have levels or are transformed; expected numbers. Encode the levels "
-                f"before."
-            )
+        if others:
+            raise NotSupportedError(no_numbers(self.called, others))
 
 
 @final
@@ -142,7 +142,7 @@ class RelativeSimilarity(KeptApart):
         """Name of the rule, for errors."""
         return "RelativeSimilarity"
 
-    def _refuse_bent(self, model: PrototypeModel, is_plain: bool) -> None:
+    def _refuse_bent(self, model: PrototypeModel, others: Sequence[str]) -> None:
         """Refuse nothing: what is not convex is a cell of `weighed` metrics."""
 
     def weighed(self, model: PrototypeModel, label: int) -> PrototypeModel:

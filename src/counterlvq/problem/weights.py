@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, finite_vector, read_only
+from counterlvq.numeric.arrays import Floats, finite_vector, read_only, told
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.reference import LEVEL_WEIGHT, typical_deviation
@@ -132,6 +132,11 @@ def checked_weights(called: str, given: ArrayLike | Mapping[str, float] | None) 
         return None
     if isinstance(given, Mapping):
         return _checked_by_name(called, given)
+    if isinstance(given, Real):
+        raise InvalidInputError(
+            f"{called} is {told(given)}; expected a price for each feature, as a list in the order "
+            f"of the columns or by name, such as {called}={{'income': 2}}."
+        )
     checked = finite_vector(called, given)
     if not (checked > 0).all():
         j = int((checked <= 0).argmax())

@@ -13,7 +13,7 @@ from typing import Any, SupportsIndex, final, overload
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
-from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.numbers import DIGITS, cost_text
 from counterlvq.problem.at_most import AtMost
 from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
@@ -22,6 +22,9 @@ from counterlvq.search.few_changes import changed_columns
 from counterlvq.types import Status
 
 __all__ = ["Alternatives", "alternatives_of"]
+
+# A double is told from all others by so many digits.
+_ALL_DIGITS = 17
 
 
 @final
@@ -110,7 +113,8 @@ class Alternatives(Sequence[Counterfactual]):
             before = next(changes[name][1] for changes in shown if name in changes)
             after = [changes[name][2] if name in changes else "." for changes in shown]
             rows.append([shown_text(name), before, *after])
-        rows.append(["cost", "", *(cost_text(cf.shown.cost) for cf in self)])
+        name, costs = self._costs()
+        rows.append([name, "", *costs])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
@@ -119,6 +123,18 @@ class Alternatives(Sequence[Counterfactual]):
             ).rstrip()
             for row in rows
         ]
+
+    def _costs(self) -> tuple[str, list[str]]:
+        """Costs of what is shown; those of the ways themselves where rounding upsets the order."""
+        shown = [cf.shown.cost for cf in self]
+        if shown == sorted(shown):
+            return "cost", [cost_text(cost) for cost in shown]
+        own = [cf.cost for cf in self]
+        for digits in range(DIGITS, _ALL_DIGITS + 1):
+            texts = [cost_text(cost, digits) for cost in own]
+            if len(set(texts)) == len(set(own)):
+                break
+        return "cost before rounding", texts
 
 
 def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) -> Alternatives:
@@ -129,6 +145,7 @@ def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) 
             f"least 1."
         )
     _refuse_small_moves(explainer)
+    _refuse_rows(x)
     ways: list[Counterfactual] = []
     asked: list[Asks] = []
     now, end = explainer, None
@@ -156,4 +173,15 @@ def _refuse_small_moves(explainer: Asks) -> None:
             "alternatives differ in which features change, and with this cost nearly every "
             "feature moves a little; expected an AtMost among the constraints, such as "
             "AtMost(2), or a Manhattan cost."
+        )
+
+
+def _refuse_rows(x: Any) -> None:
+    """Refuse several rows, each of which has ways of its own."""
+    is_nested = isinstance(x, list | tuple) and all(isinstance(row, list | tuple) for row in x)
+    count = len(x) if is_nested or len(getattr(x, "shape", ())) == 2 else 1
+    if count > 1:
+        raise InvalidInputError(
+            f"x has {count} rows; expected one. Ask for the ways of each row by itself: those of "
+            f"the first are explainer.alternatives(X[0]), or of X.iloc[0] in a DataFrame."
         )

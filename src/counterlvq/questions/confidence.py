@@ -46,7 +46,7 @@ def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
     Refuses models that the confidence means nothing to.
     """
     if isinstance(confidence, Noise | KeptApart):
-        confidence.refuse(source.model, _has_numbers_only(source))
+        confidence.refuse(source.model, source.coordinates.other_columns(with_steps=False))
         return None
     assert isinstance(confidence, Probability)
     return confidence.lead(_log_odds_per_score(source))

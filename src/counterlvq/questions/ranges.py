@@ -62,9 +62,10 @@ class Ranges(Mapping[str, Any]):
 
     The value of a real number or a date is a pair ``(lower, upper)``, infinite where a side is
     open. That of a feature with levels is a set of them, and that of a whole number the set of all
-    its values, up to 10,000; where there are more, or a side is open, a pair as well. Every
-    combination of values in these ranges, with all other features as they are in the answer, has a
-    label that was wished for and meets the constraints.
+    its values, up to 10,000; where there are more, or a side is open, a pair as well.
+
+    Every combination of values in these ranges, with all other features as they are in the answer,
+    has a label that was wished for and meets the constraints.
 
     Attributes
     ----------

@@ -25,6 +25,8 @@ __all__ = ["Robustness", "robustness"]
 NORMS: Mapping[str, type[Manhattan] | type[Euclidean] | type[Chebyshev]] = {
     "l1": Manhattan, "l2": Euclidean, "linf": Chebyshev,
 }  # fmt: skip
+# Columns, or labels, that an error names.
+_MOST_NAMED = 8
 
 
 @final
@@ -153,11 +155,15 @@ def robustness(
         )
     coordinates = explainer._source.coordinates
     if not coordinates.is_plain:
+        others = coordinates.other_columns(with_steps=True)
+        named = ", ".join(others[:_MOST_NAMED]) + (", ..." if len(others) > _MOST_NAMED else "")
         raise NotSupportedError(
-            "robustness is for columns of real numbers that the model sees as they are, and some "
-            "here have levels, steps or a transformation; expected real numbers."
+            f"robustness is for columns of real numbers that the model sees as they are, and here "
+            f"are others: {named}. For steps alone, ask an Explainer without `features`; else "
+            f"explain the rows, where `cost` and `lower_bound` are distances of your own."
         )
     _check_norms(norms)
+    _check_labels(explainer.model, y)
     distance: dict[str, Floats] = {}
     certified: dict[str, Floats] = {}
     for norm in norms:
@@ -192,6 +198,19 @@ def _check_norms(norms: Sequence[str]) -> None:
     for norm in norms:
         if norm not in NORMS:
             raise InvalidInputError(f"norms has {norm!r}; expected some of: {known}.")
+
+
+def _check_labels(model: PrototypeModel, y: ArrayLike | None) -> None:
+    """Refuse labels that the model never says: rows that have them would all count as wrong."""
+    classes = model.classes.tolist()
+    known = {key_of(plain(label)) for label in classes}
+    for label in [] if y is None else np.asarray(y).ravel().tolist():
+        if key_of(plain(label)) not in known:
+            more = ", ..." if len(classes) > _MOST_NAMED else ""
+            raise InvalidInputError(
+                f"y has the label {told(label)}, which the model never says; expected one of: "
+                f"{', '.join(map(told, classes[:_MOST_NAMED]))}{more}."
+            )
 
 
 def _right(labels: NDArray[Any], y: ArrayLike | None) -> NDArray[np.bool_]:
