@@ -11,6 +11,7 @@ from sklearn.preprocessing import scale
 import counterlvq as clvq
 from counterlvq.plots import plot_plane, plot_robustness
 from counterlvq.plots.style import DOWN, INK, MUTED, UP
+from counterlvq.presentation.numbers import cost_text
 
 SIZE = (7.2, 3.6)
 
@@ -61,23 +62,27 @@ def alternatives():
     ways = clvq.Explainer(model, cost, rules).alternatives(person, target="accepted", count=3)
     names, ax = model.features.names[:3], _axes()
     for at, cf in enumerate(ways):
-        after = dict(zip(model.features.names, cf.x, strict=True))
+        # As the table on the page has them, and not the last digits.
+        after = {change.feature: change for change in cf.shown_changes}
         for j, name in enumerate(names):
-            spent = cost.weights[j] * (after[name] - person[name])
+            if name not in after:
+                continue
+            _, before, now, _ = after[name].cells()
+            spent = cost.weights[j] * cf.delta[j]
             place = at + 0.26 * (j - 1)
             ax.bar(place, spent, 0.22, color=UP if spent > 0 else DOWN)
-            if spent:
-                side = 1 if spent > 0 else -1
-                ax.annotate(
-                    f"{name}\n{person[name]:,} → {after[name]:,.4g}", (place, spent), (0, 4 * side),
-                    textcoords="offset points", ha="center", fontsize=9, color=INK,
-                    va="bottom" if side > 0 else "top",
-                )  # fmt: skip
+            side = 1 if spent > 0 else -1
+            ax.annotate(
+                f"{name}\n{before} → {now}", (place, spent), (0, 4 * side),
+                textcoords="offset points", ha="center", fontsize=9, color=INK,
+                va="bottom" if side > 0 else "top",
+            )  # fmt: skip
     ax.axhline(0, color=MUTED, linewidth=0.8)
     ax.set_xticks(
-        range(len(ways)), [f"way {k + 1}, cost {cf.cost:.3f}" for k, cf in enumerate(ways)]
+        range(len(ways)),
+        [f"way {k + 1}, cost {cost_text(cf.shown.cost)}" for k, cf in enumerate(ways)],
     )
-    ax.set_ylim(-1.9, 3.0)
+    ax.set(xlim=(-0.5, len(ways) - 0.5), ylim=(-1.9, 3.0))
     ax.set_ylabel("cost of going up or down")
     ax.set_title("Ways in which something else stays as it is", loc="left", fontsize=11)
     return ax
@@ -100,6 +105,11 @@ def ranges():
     ax.add_patch(
         Rectangle((left, low), right - left, high - low, fill=False, edgecolor=DOWN, linewidth=2.5,
                   zorder=5)
+    )  # fmt: skip
+    inside = ax.plot([], [], "s", color="none", markeredgecolor=DOWN, markeredgewidth=2)[0]
+    ax.legend(
+        [inside], ["ranges: every combination of values is accepted"], loc="upper left",
+        frameon=True, framealpha=0.85, edgecolor="none", fontsize=8.5, labelcolor=INK,
     )  # fmt: skip
     ax.set_title(str(box), loc="left", fontsize=10)
     return ax

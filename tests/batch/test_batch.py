@@ -516,8 +516,9 @@ def test_empty_set_of_labels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("count", [1, 5, len(X) - 1, len(X) + 1])
 def test_target_of_another_length_is_refused(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     words = refused(monkeypatch, clvq.InvalidInputError, X, ["low"] * count)
+    entries = "1 entry" if count == 1 else f"{count} entries"
     assert words == (
-        f"target has {count} entries for {len(X)} rows; expected one label per row, one label for "
+        f"target has {entries} for {len(X)} rows; expected one label per row, one label for "
         f"all, or a set such as {{'a', 'b'}} for any of several labels."
     )
 

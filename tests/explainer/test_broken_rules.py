@@ -246,3 +246,22 @@ def test_ranges_beside_such_a_limit_are_named_behind_a_pipeline() -> None:
     assert (cf.status, cf.conflict) == ("infeasible", (clvq.AtMost(1),))
     assert cf.conflict_ranges == (clvq.Bounds("a", 0, 8), clvq.Bounds("b", 0, 8))
     assert '"at most 1 change", "a from 0 to 8" and "b from 0 to 8" leave no room' in cf.text()
+
+
+@pytest.mark.parametrize("count", [5, 6])
+@pytest.mark.parametrize("is_seen", [True, False])
+def test_many_ranges_beside_such_a_limit_are_counted(count: int, is_seen: bool) -> None:
+    table = pd.DataFrame(np.tile([[0.0], [8.0]], count), columns=list("abcdef"[:count]))
+    model = clvq.PrototypeModel(
+        [[0.0] * count, [10.0] * count], ["no", "yes"], None, list(table.columns)
+    )
+    seen = clvq.within_data(table) if is_seen else []
+    features = None if is_seen else clvq.Features.from_frame(table, ranges=(0, 8))
+    explainer = clvq.Explainer(model, constraints=[clvq.AtMost(1), *seen], features=features)
+    cf = explainer.explain([1.0] * count, target="yes")
+    assert cf.status == "infeasible"
+    assert len(cf.conflict) + len(cf.conflict_ranges) == count + 1  # all are listed
+    where = " as in the table" if is_seen else ""
+    counted = f'"at most 1 change" and the ranges of {count} features{where} leave no room for it'
+    assert (counted in cf.text()) == (count > 5)
+    assert ('"a from 0 to 8' in cf.text()) == (count <= 5)

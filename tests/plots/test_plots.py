@@ -200,6 +200,22 @@ def boxes_overlap(boxes) -> bool:
     return any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[k + 1 :])
 
 
+@pytest.mark.parametrize("label", ["yes", "yes, but only with somebody who vouches for it " * 3])
+def test_long_keys_stay_in_the_figure(label: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", label.strip()])
+    rows = np.random.default_rng(0).normal(size=(40, 2)) + [4.0, 2.0]
+    likely = clvq.Plausible.fit(rows, [label.strip()] * 40, components=1)
+    explainer = clvq.Explainer(model, constraints=[likely], confidence=clvq.RelativeSimilarity(0.3))
+    figure = plot_plane(explainer, explainer.explain([0.0, 0.0], target=label.strip())).figure
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    box = legend.get_window_extent()
+    assert figure.bbox.x0 <= box.x0
+    assert box.x1 <= figure.bbox.x1
+    words = " ".join(text.get_text() for text in legend.get_texts())
+    assert "with a relative similarity of at least 0.3" in " ".join(words.split())
+
+
 @pytest.mark.parametrize("classes", [2, 10])
 def test_labels_neither_overlap_nor_leave_the_figure(classes) -> None:
     explainer, cf = asked("manhattan", 6, ["x0 <= x1 + 4"], classes=classes)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterlvq.programs.grids import Grid
+from counterlvq.programs.grids import Grid, Ticks
 from counterlvq.programs.intervals import LeastChange, ValueRule, complement, points
 from tests.support.quick import examples
 
@@ -222,3 +224,25 @@ def test_a_listed_value_that_is_excluded_leaves_no_room(value: float) -> None:
         ticks = bare.ruled([], rules).seen_from(np.array([1.0]))
         assert ticks.above(np.array([-np.inf]))[0] == np.inf
         assert ticks.below(np.array([np.inf]))[0] == -np.inf
+
+
+def test_changes_with_a_least_size_are_rounded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Boxes share most of their sides; what is remembered has the bits of what is worked out."""
+    grid = Grid(np.array([1.0, 0.0]), np.array([100.0, 1.0]), least={0: 0.05, 1: 0.3})
+    worked_out, among = [], Ticks._among
+
+    def counted(ticks: Ticks, j: int, spans: Any, delta: float, way: float) -> float:
+        worked_out.append(j)
+        return among(ticks, j, spans, delta, way)
+
+    monkeypatch.setattr(Ticks, "_among", counted)
+    ticks, x = grid.seen_from(np.array([0.125, 2.0])), np.array([0.125, 2.0])
+    sides = [np.array([a, b]) for a in (-0.07, -0.0, 0.0, 0.02) for b in (-0.2, -0.0, 0.31)]
+    first = [(ticks.below(side), ticks.above(side)) for side in sides]
+    so_far = len(worked_out)
+    assert so_far == 2 * (3 + 3)  # values of each column, both zeros being one, both ways
+    for side, (below, above) in zip(sides, first, strict=True):
+        anew = grid.seen_from(x)
+        assert ticks.below(side).tobytes() == below.tobytes() == anew.below(side).tobytes()
+        assert ticks.above(side).tobytes() == above.tobytes() == anew.above(side).tobytes()
+    assert len(worked_out) == so_far + 4 * len(sides)

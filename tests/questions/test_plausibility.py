@@ -126,6 +126,8 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     model, X, y = drawn(0, np.ones(2))
     with pytest.raises(clvq.InvalidInputError, match=r"label 'no' has 3 rows; expected at least 4"):
         clvq.Plausible.fit(X[[0, 1, 2, *range(50, 90)]], y[[0, 1, 2, *range(50, 90)]])
+    with pytest.raises(clvq.InvalidInputError, match=r"label 'no' has 1 row; expected at least 4"):
+        clvq.Plausible.fit(X[[0, *range(50, 90)]], y[[0, *range(50, 90)]])
     with pytest.raises(clvq.InvalidInputError, match="neither labels nor a model"):
         clvq.Plausible.fit(X)
     with pytest.raises(clvq.InvalidInputError, match=r"share is 1\.5; expected a number above 0"):

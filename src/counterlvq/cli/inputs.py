@@ -203,8 +203,12 @@ def read_table(path: str) -> pd.DataFrame:
     context = click.get_current_context(silent=True)
     table: pd.DataFrame = table_from(whole, name, reading())
     if table.shape[0] == 0 or table.shape[1] == 0:
+        rows, columns = (
+            f"{count} {word}{'s' * (count != 1)}"
+            for count, word in zip(table.shape, ("row", "column"), strict=True)
+        )
         raise clvq.InvalidInputError(
-            f"{name} has {table.shape[0]} rows and {table.shape[1]} columns; expected a line with "
+            f"{name} has {rows} and {columns}; expected a line with "
             f"the names of the columns, and at least one row."
         )
     if context and any(sign in str(known) for known in table.columns for sign in ";\t|"):

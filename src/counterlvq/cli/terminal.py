@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import click
 
+import counterlvq as clvq
 from counterlvq.cli.signals import ENDING
 from counterlvq.safe_text import visible
-from counterlvq.types import Status
 
 __all__ = ["readable", "say", "tell_unanswered", "write_whatever_comes"]
 
@@ -22,10 +22,10 @@ def say(text: str, *, aside: bool = False) -> None:
     click.echo(readable(text), err=aside)
 
 
-def tell_unanswered(statuses: Sequence[Status]) -> None:
+def tell_unanswered(statuses: Sequence[clvq.Status]) -> None:
     """Say how many rows have no answer, and why, if there are any."""
     counts = Counter(statuses)
-    without = {status: counts[status] for status in Status if not status.has_answer}
+    without = {status: counts[status] for status in clvq.Status if not status.has_answer}
     total = sum(without.values())
     if not total:
         return

@@ -146,9 +146,10 @@ def given_prototypes(init: Any, count: int, width: int) -> Floats | None:
         return None
     start = finite_matrix("init", init, width)
     if len(start) != count:
+        rows = f"{len(start)} row{'s' * (len(start) != 1)}"
         raise InvalidInputError(
-            f"init has {len(start)} rows; expected {count}, one per prototype, class by class in "
-            f"the order of classes_."
+            f"init has {rows}; expected {count}, one per prototype, class by class in the order of "
+            f"classes_."
         )
     return start
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,10 @@ _CLASS_MARKS = "osD^vPXhp8"
 _LETTER, _TALL = 0.0065, 3.0
 # Prototypes off the plane are shown up to so many; more would hide what they are to explain.
 _MOST_OFF_PLANE = 40
+# Entries of a key that stand below each other; more of them take two columns.
+_IN_ONE_COLUMN = 4
+# Of the letters that fit a line of the key, by their mean width; some lines have wider ones.
+_LETTERS_LEFT = 0.85
 
 
 def plot_plane(
@@ -91,15 +96,30 @@ def draw_plane(
     keys += _draw_prototypes(ax, explainer, seen, colours)
     keys = _draw_points(ax, cf, seen) + keys
     _frame(ax, cf, seen)
-    looks: dict[str, Any] = {
-        "handles": keys, "ncols": 2 if len(keys) > 4 else 1, "frameon": False, "fontsize": 8.5,
-        "labelcolor": style.INK, "handlelength": 1.6, "columnspacing": 1.6,
-    }  # fmt: skip
-    if fill_figure:
-        ax.figure.legend(loc="outside lower center", **looks)
-    else:
-        ax.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.115), borderaxespad=0.0, **looks)
+    _draw_key(ax, keys, fill_figure=fill_figure)
     return ax
+
+
+def _draw_key(ax: Axes, keys: list[Any], *, fill_figure: bool) -> None:
+    """Draw the key in two columns, in one where the figure is too narrow, and in several lines."""
+    figure = ax.figure
+    looks: dict[str, Any] = {
+        "handles": keys, "frameon": False, "fontsize": 8.5, "labelcolor": style.INK,
+        "handlelength": 1.6, "columnspacing": 1.6,
+    }  # fmt: skip
+    place: dict[str, Any] = {"loc": "outside lower center"}
+    if not fill_figure:
+        place = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.115), "borderaxespad": 0.0}
+    for columns in (2, 1) if len(keys) > _IN_ONE_COLUMN else (1,):
+        legend = (figure if fill_figure else ax).legend(ncols=columns, **place, **looks)
+        room = figure.bbox.width / legend.get_window_extent().width
+        if room >= 1.0:
+            return
+        if columns > 1:
+            legend.remove()
+    longest = max(len(text.get_text()) for text in legend.get_texts())
+    for text in legend.get_texts():
+        text.set_text(fill(text.get_text(), max(int(_LETTERS_LEFT * room * longest), 1)))
 
 
 def _marked(explainer: Explainer, cf: Counterfactual, seen: Slice) -> NDArray[np.bool_]:

@@ -19,6 +19,7 @@ from counterlvq.presentation.values import value_of
 from counterlvq.presentation.wording import Spoken, Wording, listed
 from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Bounds, Constraint, Decrease, Freeze, Increase
+from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.safe_text import shown_text, visible
 from counterlvq.tables.feature import Feature
@@ -30,6 +31,8 @@ __all__ = ["Sentences", "noun_of"]
 _SHOWN_LETTERS = 1000
 # What is said in the same words of several features.
 _Ways = Freeze | Increase | Decrease
+# Ranges of a conflict that a sentence names; more of them nobody reads.
+_MOST_RANGES = 5
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -264,7 +267,7 @@ class Sentences:
 
     def _clash(self) -> str:
         """Say what leaves no room for an answer."""
-        words = [self._rule(item) for item in self._conflict_said()]
+        words = self._conflict_words()
         fewer = "" if self.cf.conflict_is_irreducible else _OPEN
         if np.isfinite(self.cf.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
@@ -280,6 +283,21 @@ class Sentences:
             return f"{words[0]} leaves no room for it{fewer}{off}"
         listed = f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{listed} leave no room for it together{fewer}{off}"
+
+    def _conflict_words(self) -> list[str]:
+        """Say each member of a conflict; many ranges are counted, and listed in the answer."""
+        said, ends = self._conflict_said(), self.cf.conflict_ranges
+        ranges = [
+            item
+            for item in said
+            if self.wording.rule(item) is None and (isinstance(item, AsSeen) or item in ends)
+        ]
+        if len(ranges) <= _MOST_RANGES:
+            return [self._rule(item) for item in said]
+        wheres = {item.where if isinstance(item, AsSeen) else "" for item in ranges}
+        where = f" {wheres.pop()}" if len(wheres) == 1 else ""
+        counted = f"the ranges of {len(ranges):,} features{where}".rstrip()
+        return [*(self._rule(item) for item in said if item not in ranges), counted]
 
     def _conflict_said(self) -> Sequence[Constraint | str]:
         """Join what is said in the same words of several features, such as "no change of"."""

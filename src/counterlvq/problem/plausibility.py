@@ -138,8 +138,9 @@ class Plausible(Constraint):
         for label in dict.fromkeys(labels.tolist()):
             mine = rows[labels == label]
             if len(mine) < rows.shape[1] + 2:
+                count = f"{len(mine)} row{'s' * (len(mine) != 1)}"
                 raise InvalidInputError(
-                    f"label {told(label)} has {len(mine)} rows; expected at least "
+                    f"label {told(label)} has {count}; expected at least "
                     f"{rows.shape[1] + 2}, two more than there are columns. Leave out columns, "
                     f"or take a larger table."
                 )

@@ -63,8 +63,9 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
     if isinstance(target, np.ndarray):
         target = target.ravel()
     if len(target) != n:
+        entries = "1 entry" if len(target) == 1 else f"{len(target)} entries"
         raise InvalidInputError(
-            f"target has {len(target)} entries for {n} rows; expected one label per row, one "
+            f"target has {entries} for {n} row{'s' * (n != 1)}; expected one label per row, one "
             f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
         )
     found = _numbered(target)

@@ -31,6 +31,9 @@ from counterlvq.programs.intervals import LeastChange, ValueRule, next_to
 
 __all__ = ["Choice", "Grid", "Slacks", "Ticks"]
 
+# Rounded changes that an input remembers, about a megabyte of them.
+_MOST_KNOWN = 10_000
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -136,8 +139,13 @@ class Grid:
         """Nearest doubles to the values of these numbers: one division, rounded once."""
         return np.asarray(number * self.step[self.lattice] / self.parts[self.lattice])
 
+    @cached_property
+    def _apart(self) -> Floats:
+        """Distances of neighbours on the lattice, (lattice,)."""
+        return self._value(np.ones(self.lattice.size))
+
     def _slack(self, values: Floats) -> Floats:
-        sizes = np.maximum(np.abs(values), self._value(np.ones(self.lattice.size)))
+        sizes = np.maximum(np.abs(values), self._apart)
         return np.asarray(np.minimum(GRID_ROUNDING * sizes, self.most_near[self.lattice]))
 
     @cached_property
@@ -417,8 +425,25 @@ class Ticks:
         out = delta.copy()
         out[self.grid.lattice] = self._on_lattice(delta[self.grid.lattice], way)
         for j, spans in self._spans.items():
-            out[j] = self._among(j, spans, float(delta[j]), way)
+            out[j] = self._in_piece(j, spans, float(delta[j]), way)
         return out
+
+    def _in_piece(self, j: int, spans: tuple[Span, ...], delta: float, way: float) -> float:
+        """Round one change as `_among` does, once: the boxes of a search share most of their sides.
+
+        Both zeros are one key, and so one change.
+        """
+        key, known = (j, delta + 0.0, way), self._known
+        found = known.get(key)
+        if found is None:
+            if len(known) >= _MOST_KNOWN:
+                known.clear()
+            found = known[key] = self._among(j, spans, delta + 0.0, way)
+        return found
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, float, float], float]:
+        return {}
 
     def _on_lattice(self, there: Floats, way: float, *, keep: bool = True) -> Floats:
         """Round changes of the lattice columns down, up or to the nearest, (lattice,).
@@ -433,8 +458,7 @@ class Ticks:
         if way:
             # Changes are compared, and not values: large numbers have few digits left.
             sizes = np.maximum(np.abs(values), np.abs(self._shift))
-            apart = SHARE_OF_STEP * grid._value(np.ones(sizes.size))
-            slack = np.minimum(grid._slack(sizes), apart)
+            slack = np.minimum(grid._slack(sizes), SHARE_OF_STEP * grid._apart)
             number = np.where(way * (change - wanted) < -slack, number + way, number)
             closer = grid._value(number - way) - self._shift
             is_closer = way * (closer - wanted) >= -slack
