@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -329,3 +330,29 @@ def test_noise_beyond_floats_is_refused() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
     with pytest.raises(clvq.InvalidInputError, match=r"radius is 1e\+308, .* expected a smaller"):
         clvq.Explainer(model, confidence=clvq.Noise(1e308)).explain([0.0])
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (clvq.Drift(np.float32(0.3)), clvq.Drift(float(np.float32(0.3)))),
+        (clvq.Drift(np.int64(1)), clvq.Drift(1.0)),
+        (clvq.Drift(1), clvq.Drift(1.0)),
+        (
+            clvq.RelativeSimilarity(np.float32(0.3)),
+            clvq.RelativeSimilarity(float(np.float32(0.3))),
+        ),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(given: Any, meant: Any) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    found, expected = (
+        clvq.Explainer(model, confidence=item).explain([0.0, 0.0], target="b")
+        for item in (given, meant)
+    )
+    assert found.status == "optimal"
+    assert found.x.tolist() == expected.x.tolist()
+
+
+def test_probability_of_a_numpy_number_is_that_number() -> None:
+    assert type(clvq.Probability(np.float32(0.75)).p) is float
