@@ -8,6 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -366,3 +367,29 @@ def test_files_without_probabilities_say_what_to_do() -> None:
     bare = clvq.PrototypeModel([[0.0], [1.0]], [0, 1])
     with pytest.raises(clvq.NotSupportedError, match=r"older model files .* save them again"):
         clvq.Explainer(bare, confidence=clvq.Probability(0.9))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        (clvq.Drift(np.float32(0.3)), clvq.Drift(float(np.float32(0.3)))),
+        (clvq.Drift(np.int64(1)), clvq.Drift(1.0)),
+        (clvq.Drift(1), clvq.Drift(1.0)),
+        (
+            clvq.RelativeSimilarity(np.float32(0.3)),
+            clvq.RelativeSimilarity(float(np.float32(0.3))),
+        ),
+    ],
+)
+def test_numbers_of_numpy_are_numbers(given: Any, meant: Any) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    found, expected = (
+        clvq.Explainer(model, confidence=item).explain([0.0, 0.0], target="b")
+        for item in (given, meant)
+    )
+    assert found.status == "optimal"
+    assert found.x.tolist() == expected.x.tolist()
+
+
+def test_probability_of_a_numpy_number_is_that_number() -> None:
+    assert type(clvq.Probability(np.float32(0.75)).p) is float

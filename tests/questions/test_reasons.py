@@ -176,6 +176,8 @@ def test_what_is_wrong_is_said() -> None:
         both.reasons([1.0, 1.0], order=["a", 0])
     with pytest.raises(clvq.InvalidInputError, match="expected a list of features"):
         both.reasons([1.0, 1.0], order="a")
+    with pytest.raises(clvq.InvalidInputError, match="order is 5; expected a list of features"):
+        both.reasons([1.0, 1.0], order=5)  # type: ignore[arg-type]
     with pytest.raises(clvq.UnknownFeatureError, match="'z' does not exist"):
         both.reasons([1.0, 1.0], order=["z"])
 

@@ -82,6 +82,7 @@ class Probability(Confidence):
                 f"Probability: p is {number:g}; expected a number above 0.5 and below 1. Any "
                 f"answer of two classes has one half."
             )
+        object.__setattr__(self, "p", number)
 
     @property
     def words(self) -> str:

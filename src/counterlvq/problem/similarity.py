@@ -131,6 +131,7 @@ class RelativeSimilarity(KeptApart):
                 f"RelativeSimilarity: theta is {number:g}; expected a number of at least 0 and "
                 f"below 1. Only a prototype itself has 1."
             )
+        object.__setattr__(self, "theta", number)
 
     @property
     def words(self) -> str:
@@ -258,6 +259,7 @@ class Drift(KeptApart):
         number = finite_scalar("Drift: radius", self.radius)
         if number <= 0:
             raise InvalidInputError(f"Drift: radius is {number:g}; expected a positive number.")
+        object.__setattr__(self, "radius", number)
 
     @property
     def words(self) -> str:

@@ -201,6 +201,10 @@ def _ordered(features: Features, order: Sequence[FeatureKey] | None) -> list[str
         raise InvalidInputError(
             f"order is {told(order)}; expected a list of features. Write order=[{told(order)}]."
         )
+    if not np.iterable(order):
+        raise InvalidInputError(
+            f"order is {told(order)}; expected a list of features, by name or position."
+        )
     first = [features.names[features.position(key)] for key in order]
     repeated = [name for k, name in enumerate(first) if name in first[:k]]
     if repeated:
