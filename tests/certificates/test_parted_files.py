@@ -169,6 +169,41 @@ def test_the_exact_checker_accepts_plausible_answers(cost: str, tmp_path: Path) 
         assert words in changed(tmp_path / "a.jsonl", [header, line], lie), lie.__name__
 
 
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("seed", [0, 2, 5])
+def test_no_room_for_plausible_answers_is_proved(seed: int, cost: str, tmp_path: Path) -> None:
+    """A row runs along the border of the cell, but for rounding that ellipsoids make up for."""
+    rng = np.random.default_rng(seed)
+    centers = 2.0 * rng.normal(size=(2, 2))
+    y = np.repeat(["no", "yes"], 60)
+    X = np.repeat(centers, 60, axis=0) + rng.normal(size=(120, 2))
+    likely = clvq.Plausible.fit(X, y, share=0.9)
+    model = clvq.PrototypeModel(centers, ["no", "yes"])
+    way = centers[1] - centers[0]
+    most = float(way @ (centers[0] + 0.3 * way))
+    row = clvq.Linear(dict(enumerate(way)), "<=", most)
+    explainer = clvq.Explainer(model, COSTS[cost], [likely, row])
+    cf = explainer.explain(X[0], target="yes")
+    assert cf.status == "infeasible"
+    without = clvq.Explainer(model, COSTS[cost], [likely]).explain(X[0], target="yes")
+    assert without.status == "optimal"
+    filed(explainer, cf, tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_no_plausible_answer_by_one_change_is_proved(cost: str) -> None:
+    """Seen along either axis the ball of the class is out of sight."""
+    rng = np.random.default_rng(7)
+    ring = rng.normal(size=(60, 2))
+    X = np.concatenate([ring, ring + 12.0])
+    likely = clvq.Plausible.fit(X, np.repeat(["no", "yes"], 60), share=0.9, components=1)
+    model = clvq.PrototypeModel([[0.0, 0.0], [12.0, 12.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, COSTS[cost], [likely, clvq.AtMost(1)])
+    cf = explainer.explain([0.1, -0.2], target="yes")
+    assert cf.status == "infeasible"
+    assert explainer.verify(cf) == np.inf
+
+
 def test_vipr_has_no_words_for_them(tmp_path: Path) -> None:
     for rule in (clvq.Noise(0.1), clvq.Drift(0.1)):
         explainer = clvq.Explainer(MODEL, confidence=rule)

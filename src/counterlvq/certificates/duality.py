@@ -220,7 +220,7 @@ class Grounds:
         for c in range(v.size):
             row = [2 * a for a in fractions_of(L[c])]
             t = Fraction(float(v[c]))
-            total.charged.append(Charged(row, Fraction(0), t, is_free=True, is_tangent=True))
+            total.charged.append(Charged(row, Fraction(0), t, is_free=True, curvature=Fraction(1)))
 
     def _add_exact_quadric(
         self, total: ExactSum, quadric: QuadraticCondition, multiplier: float, point: Floats
@@ -230,9 +230,8 @@ class Grounds:
         for c in range(v.size):
             t = Fraction(float(v[c]))
             there = dot(quadric.G[c], self.x) - Fraction(float(quadric.g[c]))
-            row = fractions_of(quadric.G[c])
-            total.slope = [s + 2 * y * t * a for s, a in zip(total.slope, row, strict=True)]
-            total.constant += y * (2 * t * there - t * t)
+            row = [2 * a for a in fractions_of(quadric.G[c])]
+            total.charged.append(Charged(row, -2 * there, y * t, is_free=True, curvature=y))
         total.slope = [s + y * a for s, a in zip(total.slope, fractions_of(quadric.h), strict=True)]
         total.constant += y * (dot(quadric.h, self.x) - Fraction(float(quadric.c)))
 

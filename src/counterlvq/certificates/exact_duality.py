@@ -31,8 +31,9 @@ _ROUNDS = 4
 class Charged:
     """One condition ``row' delta <= right`` (or ``==``) and its multiplier.
 
-    A square ``(row' delta / 2)^2`` of the cost is charged for by its tangent, ``v row' delta -
-    v^2``: v is its multiplier, of either sign.
+    A square ``q ((row' delta - right) / 2)^2``, of the cost or of a quadratic condition that is
+    charged for, is replaced by its tangent, ``v (row' delta - right) - v^2 / q``, which is nowhere
+    above it: v is its multiplier, of either sign, and may be corrected like any other.
     """
 
     row: list[Fraction]  # (d,)
@@ -40,7 +41,7 @@ class Charged:
     multiplier: Fraction
     is_free: bool  # an equality or a tangent: its multiplier may have either sign
     rival: int = -1  # the prototype that the condition is about, if it is one
-    is_tangent: bool = False
+    curvature: Fraction | None = None  # q of a square that is replaced by its tangent
 
 
 @final
@@ -61,7 +62,7 @@ class ExactSum:
     down: list[Fraction]  # (d,) and downwards
     low: list[Fraction | None]  # None without an end
     high: list[Fraction | None]
-    slope: list[Fraction]  # of what is not to be corrected: tangents
+    slope: list[Fraction]  # of what is not to be corrected
     constant: Fraction
     charged: list[Charged] = field(default_factory=list)
 
@@ -90,7 +91,9 @@ class ExactSum:
         for item, y in zip(self.charged, multipliers, strict=True):
             if y:
                 slope = [s + y * a for s, a in zip(slope, item.row, strict=True)]
-                constant -= y * y if item.is_tangent else y * item.right
+                constant -= y * item.right
+                if item.curvature is not None:
+                    constant -= y * y / item.curvature
         return slope, constant
 
     def _running_off(self, slope: list[Fraction]) -> list[int]:

@@ -34,8 +34,8 @@ from counterlvq.numeric.tolerances import (
 )
 from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.safe_text import shown_text
+from counterlvq.search.contradictions import refutation
 from counterlvq.search.descents import CellSearch
-from counterlvq.search.exact import refutation
 from counterlvq.search.result import DualPoint, SearchResult
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable

@@ -19,7 +19,7 @@ import numpy as np
 from counterlvq import solvers
 from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles, proof_of
-from counterlvq.certificates.duality import Grounds, Proof
+from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import (
@@ -30,12 +30,11 @@ from counterlvq.numeric.tolerances import (
     UNSEEN_SHARE,
 )
 from counterlvq.programs.kernel_data import KernelData
-from counterlvq.programs.program import Multipliers, Program, elastic
-from counterlvq.programs.proof_data import constraints_alone
-from counterlvq.programs.template import ProgramTemplate
+from counterlvq.programs.program import Multipliers, Program
+from counterlvq.search.contradictions import elastic_multipliers
 from counterlvq.search.heights import Heights, heights_of
 from counterlvq.search.repair import settle
-from counterlvq.search.result import DualPoint, SearchContext, SearchResult
+from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.row_generation import solved_by_rows
 from counterlvq.solvers import Outcome, Solution, compiled
 
@@ -46,8 +45,6 @@ __all__ = [
     "certificate_of",
     "compiled_find",
     "default_margin",
-    "elastic_multipliers",
-    "refutation",
     "stopping",
 ]
 
@@ -281,8 +278,7 @@ class Search:
                 continue
             program = question.program(i).within(question.grounds.box(enough))
             asked = program.tightened(self._asked, question.cells.rivals.size)
-            dual = elastic_multipliers(replace(asked, deadline=self.context.deadline))
-            if dual is not None:
+            for dual in elastic_multipliers(replace(asked, deadline=self.context.deadline)):
                 proof = proof_of(question, i, dual.multipliers, dual.point)
                 more.append(Exclusion(proof, self._asked))
         if not more:
@@ -353,8 +349,7 @@ class Search:
         """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
         if self.context.out_of_time():
             return
-        found = elastic_multipliers(replace(asked, deadline=self.context.deadline))
-        if found is not None:
+        for found in elastic_multipliers(replace(asked, deadline=self.context.deadline)):
             proof = proof_of(self.question, prototype, found.multipliers, found.point)
             self._exclusions.append(Exclusion(proof, margin))
 
@@ -362,29 +357,3 @@ class Search:
 def default_margin(behind: float, least: float) -> float:
     """Choose a margin: a share of the lead to be gained, within what rounding suggests."""
     return float(np.clip(SHARE_OF_LEAD * behind, least, MOST_BLURS * least))
-
-
-def elastic_multipliers(program: Program) -> DualPoint | None:
-    """Look for multipliers that show a program to have no solution. Nothing is verified here."""
-    if program.has_empty_box():
-        return DualPoint(Multipliers.none(program), np.zeros(program.width))
-    loosened = elastic(program)
-    solution = solvers.select(loosened).solver(loosened)
-    if solution.outcome is not Outcome.SOLVED:
-        return None
-    return DualPoint(solution.multipliers, solution.delta[: program.width])
-
-
-def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
-    """Look for verified multipliers that show constraints to clash at an input."""
-    found = elastic_multipliers(program)
-    if found is None:
-        return None
-    count = template.inequalities.v.size
-    linear = replace(found.multipliers, y=found.multipliers.y[:count])
-    proof = Proof.without_rivals(linear, found.point)
-    grounds = Grounds(constraints_alone(template), None, template.quadrics, x)
-    if grounds.contradicts(proof):
-        return found
-    least = grounds.exact_least(proof, 0.0, np.inf, with_cost=False)
-    return found if least is not None and least.value > 0 else None

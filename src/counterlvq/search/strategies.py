@@ -31,7 +31,8 @@ from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.branch_and_bound import Branching, Progress
 from counterlvq.search.compiled_boxes import CompiledBoxes, compiled_boxes_find
 from counterlvq.search.conflicts import Reason, Room, conflict_of
-from counterlvq.search.exact import Search, compiled_find, refutation
+from counterlvq.search.contradictions import refutation
+from counterlvq.search.exact import Search, compiled_find
 from counterlvq.search.mixed_integer import MixedBranching
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.seen_space import SeenBranching, space_of
