@@ -52,6 +52,15 @@ def read_target(target: Any, names: Collection[str], model: PrototypeModel) -> A
     """
     if target is None:
         return None
+    if isinstance(target, ColumnTarget):
+        if target.name not in names:
+            shown = ", ".join(map(told, [*names][:_SHOWN_LABELS]))
+            more = ", ..." if len(names) > _SHOWN_LABELS else ""
+            raise InvalidInputError(
+                f"the target names the column {told(target.name)}, which the table has not; "
+                f"expected one of: {shown}{more}."
+            )
+        return target
     known = {key_of(label) for label in model.classes}
     if isinstance(target, str) and target in names:
         if target in known:
