@@ -388,6 +388,7 @@ def test_rows_are_counted_while_a_batch_is_answered() -> None:
 def test_bar_begins_at_what_is_there_and_moves_inside_of_parts(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    explained(source, tmp_path / "unseen")
     bars: list[tuple[int, int, list[int]]] = []
 
     @contextmanager
@@ -397,13 +398,14 @@ def test_bar_begins_at_what_is_there_and_moves_inside_of_parts(
         yield bars[-1][2].append
 
     monkeypatch.setattr("counterlvq.streaming.dataset.progress_bar", bar)
-    explained(source, tmp_path / "quiet", progress=True)
-    (tmp_path / "quiet" / "part-00000-00002.parquet").unlink()
-    explained(source, tmp_path / "quiet", progress=True)
+    explained(source, tmp_path / "shown", progress=True)
+    (tmp_path / "shown" / "part-00000-00002.parquet").unlink()
+    explained(source, tmp_path / "shown", progress=True)
     assert [(total, before, sum(seen)) for total, before, seen in bars] == [
         (301, 0, 301),
         (301, 201, 100),
     ]
+    assert contents(tmp_path / "shown") == contents(tmp_path / "unseen")
     one = pa.Table.from_batches([mixed_batch(2100)])
     pq.write_table(one, tmp_path / "t.parquet")
     clvq.explain_dataset(
