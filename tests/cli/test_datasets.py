@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import counterlvq as clvq
+from counterlvq.cli.app import run
+from counterlvq.streaming.dataset import DatasetRun
 from tests.support.shell import called
 from tests.support.streams import plain_explainer, plain_table
 
@@ -41,7 +45,7 @@ def test_folder_of_parquet_goes_into_a_folder(place: Path) -> None:
     assert "1 of them from before" in again[1]
     other = told_by("explain", "m.clvq", "rows", "--target", "a", "-o", "out", cwd=place)
     assert other[0] not in (0, 3)
-    assert "begun with another question" in other[1]
+    assert "begun with another question: target was 'c', and now is 'a'" in other[1]
 
 
 def test_csv_goes_into_a_folder_with_a_wish_for_each_row(place: Path) -> None:
@@ -74,7 +78,11 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["rows", "-o", "out", "--format", "csv"], "--format is for tables"),
         (["rows", "-o", "out", "--cost", "mad"], "--cost mad has nothing to measure by"),
         (["rows", "-o", "out", "--target", "column:w", "--target", "a"], "names the column 'w'"),
+        (["rows", "-o", "out.parquet"], "rows is a folder, and the answers go into one"),
+        (["rows", "-o", "out", "--ranges"], "--ranges is for tables"),
+        (["rows", "-o", "out", "--alternatives", "3"], "--alternatives is for tables"),
         (["rows/a.parquet", "--prefix", "cf_"], "--prefix is for datasets"),
+        (["rows/a.parquet", "--part-rows", "9"], "--part-rows is for datasets"),
     ],
 )
 def test_what_does_not_go_with_a_folder_is_refused(
@@ -83,3 +91,82 @@ def test_what_does_not_go_with_a_folder_is_refused(
     done = told_by("explain", "m.clvq", *more, cwd=place)
     assert done[0] == 2, done[1]
     assert words in done[1]
+
+
+def test_column_of_wishes_has_to_be_there(place: Path) -> None:
+    """A label of that name is another thing, which nobody has asked for."""
+    for name in ("c", "wish"):
+        done = told_by(
+            "explain", "m.clvq", "rows", "--target", f"column:{name}", "-o", "out/", cwd=place
+        )
+        assert done[0] == 1, done[1]
+        words = f"names the column '{name}', which the table has not; expected one of: 'id', 'u'"
+        assert words in done[1]
+    rows = plain_table(3).append_column("c", pa.array(["a", "b", "c"]))
+    pq.write_table(rows, place / "wishes.parquet")
+    done = told_by(
+        "explain", "m.clvq", "wishes.parquet", "--target", "column:c", "-o", "out/", cwd=place
+    )
+    assert done[0] == 0, done[1]
+    assert pq.read_table(place / "out")["prediction"].to_pylist() == ["a", "b", "c"]
+
+
+def test_notes_are_told_before_the_work(workshop: Path) -> None:
+    """Also of work that comes to no end."""
+    (workshop / "bad.csv").write_text(
+        (workshop / "rows.csv").read_text().splitlines()[0] + "\nx,x,x,x\n"
+    )
+    words = ("explain", "iris.clvq", "bad.csv", "--target", "setosa", "-o", "ended/")
+    done = told_by(*words, "--bad-rows", "raise", cwd=workshop)
+    assert done[0] == 1, done[1]
+    assert done[1].startswith("counterlvq: costs are in typical deviations of each number")
+
+
+def test_run_that_is_ended_says_how_far_it_is(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(plain_table(45), place / "t.parquet", row_group_size=10)
+    monkeypatch.chdir(place)
+    real, seen = DatasetRun.answer, list[str]()
+
+    def answer(self: DatasetRun, part: Any, count: Any = None) -> dict[str, int]:
+        seen.append(part.name)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return real(self, part, count)
+
+    monkeypatch.setattr(DatasetRun, "answer", answer)
+    words = ["explain", "m.clvq", "t.parquet", "--target", "c", "--output", "out/"]
+    assert run([*words, "--part-rows", "10"]) == 130
+    assert (
+        "interrupted; 2 of 5 parts (20 of 45 rows) are finished; the same command goes on"
+        in capsys.readouterr().err
+    )
+    assert run(words) == 0  # with parts of the size that it was begun with
+    assert "45 rows in 5 parts, 2 of them from before" in capsys.readouterr().err
+
+
+def test_sentences_about_files_and_folders(place: Path) -> None:
+    pq.write_table(plain_table(3).rename_columns(["id", "u", "v", "w", "xx"]), place / "x.parquet")
+    (place / "more").mkdir()
+    for name in "ab":
+        (place / "more" / f"{name}.parquet").write_bytes((place / "x.parquet").read_bytes())
+    clash = plain_table(3).append_column("cost", pa.array([1, 2, 3]))
+    pq.write_table(clash, place / "clash.parquet")
+    (place / "file").write_text("dear diary")
+    for words, expected in {
+        ("m.clvq", "rows", "-o", "file/"): "file/: is a file; expected a folder",
+        ("m.clvq", "more", "-o", "out/"): "'a.parquet' lacks the column 'x' of the model",
+        ("m.clvq", "clash.parquet", "-o", "out/"): "(--prefix cf_)",
+        ("m.clvq", "m.clvq", "-o", "out/"): "'m.clvq' is a model file; the model comes first",
+        ("none.clvq", "rows", "-o", "out/"): "none.clvq: there is no such file; expected a model",
+    }.items():
+        done = told_by("explain", *words, "--target", "c", cwd=place)
+        assert done[0] == 1, done[1]
+        assert expected in done[1]
+        assert "Did you mean" not in done[1]
+    assert not (place / "out").exists()
+    done = told_by("explain", "m.clvq", "rows/a.parquet", "-o", "fresh", cwd=place)
+    assert done[0] == 0
+    assert "fresh is a file of text; --output fresh/ is a folder" in done[1]
+    assert (place / "fresh").is_file()

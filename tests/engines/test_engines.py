@@ -228,6 +228,7 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def test_dask_answers_as_a_batch_does(dask: None, case: tuple[dict[str, Any], str]) -> None:
     namespace, target = case
+    namespace["__name__"] = "__main__"  # as in a script
     run("Dask", namespace, target)
     folder = namespace["folder"]
     confirm(pq.read_table(folder / "answers-dask"), namespace, target)

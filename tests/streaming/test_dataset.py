@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -322,6 +323,101 @@ def test_csv_that_cannot_be_read_is_refused(
         clvq.explain_dataset(clvq.Explainer(model), tmp_path / "t.csv", tmp_path / "out", **more)
 
 
+# --- parts, and how far a run is ------------------------------------------------------------------
+
+
+def local_explainer() -> clvq.Explainer:
+    model = plain_explainer().model
+    omegas = np.random.default_rng(2).normal(size=(9, 2, 4))
+    return clvq.Explainer(
+        clvq.PrototypeModel(
+            model.prototypes, model.labels, omegas=omegas, feature_names=list("uvwx")
+        )
+    )
+
+
+def asking(**more: Any) -> clvq.Explainer:
+    return clvq.Explainer(plain_explainer().model, **more)
+
+
+WHOLE_NUMBERS = clvq.Features([clvq.Feature(name, "whole") for name in "uvwx"])
+
+
+@pytest.mark.parametrize(
+    ("explainer", "rows"),
+    [
+        (plain_explainer(), 1 << 18),
+        (asking(constraints=["u <= 9"], cost=clvq.Euclidean()), 1 << 18),
+        (asking(features=WHOLE_NUMBERS), 1 << 14),
+        (mixed_explainer(), 1 << 14),
+        (asking(features=WHOLE_NUMBERS, time_limit=9.0), 1 << 10),
+        (local_explainer(), 1 << 10),
+        (asking(constraints=[clvq.AtMost(1)]), 1 << 10),
+        (asking(confidence=clvq.RelativeSimilarity(0.1)), 1 << 10),
+    ],
+    ids=["plain", "rule", "whole", "mixed", "time limit", "local", "at most", "confidence"],
+)
+def test_parts_are_smaller_where_rows_are_slow(
+    tmp_path: Path, explainer: clvq.Explainer, rows: int
+) -> None:
+    table = pa.Table.from_batches([mixed_batch(0)]) if "cards" in explainer.features.names else None
+    pq.write_table(plain_table(0) if table is None else table, tmp_path / "t.parquet")
+    clvq.explain_dataset(explainer, tmp_path / "t.parquet", tmp_path / "out")
+    assert manifest(tmp_path / "out")["part_rows"] == rows
+
+
+def test_run_that_goes_on_takes_the_parts_it_has_begun_with(source: Path, tmp_path: Path) -> None:
+    explained(source, tmp_path / "out")
+    told = clvq.explain_dataset(plain_explainer(), source, tmp_path / "out", "c")
+    assert (told.resumed, told.parts) == (4, 4)
+
+
+def counted(explainer: clvq.Explainer, table: pa.Table) -> list[int]:
+    seen: list[int] = []
+    explainer.explain_batch(table, progress=seen.append, on_bad_rows="report")
+    return seen
+
+
+def test_rows_are_counted_while_a_batch_is_answered() -> None:
+    assert sum(counted(plain_explainer(), plain_table(9000))) == 9000
+    assert counted(local_explainer(), plain_table(3)) == [1, 1, 1]
+    # The compiled search takes a thousand rows at a time, and leaves some to another one.
+    rows = pa.table({name: np.rint(4 * plain_table(3000)[name].to_numpy()) for name in "uvwx"})
+    seen = counted(asking(features=WHOLE_NUMBERS), rows)
+    assert sum(seen) == 3000
+    assert max(seen) <= 1024
+
+
+def test_bar_begins_at_what_is_there_and_moves_inside_of_parts(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explained(source, tmp_path / "unseen")
+    bars: list[tuple[int, int, list[int]]] = []
+
+    @contextmanager
+    def bar(total: int, progress: bool, before: int = 0) -> Iterator[Any]:
+        assert progress
+        bars.append((total, before, []))
+        yield bars[-1][2].append
+
+    monkeypatch.setattr("counterlvq.streaming.dataset.progress_bar", bar)
+    explained(source, tmp_path / "shown", progress=True)
+    (tmp_path / "shown" / "part-00000-00002.parquet").unlink()
+    explained(source, tmp_path / "shown", progress=True)
+    assert [(total, before, sum(seen)) for total, before, seen in bars] == [
+        (301, 0, 301),
+        (301, 201, 100),
+    ]
+    assert contents(tmp_path / "shown") == contents(tmp_path / "unseen")
+    one = pa.Table.from_batches([mixed_batch(2100)])
+    pq.write_table(one, tmp_path / "t.parquet")
+    clvq.explain_dataset(
+        mixed_explainer(), tmp_path / "t.parquet", tmp_path / "out", "yes", progress=True
+    )
+    assert sum(bars[-1][2]) == 2100  # bad rows are among them
+    assert len(bars[-1][2]) >= 3
+
+
 # --- going on -------------------------------------------------------------------------------------
 
 
@@ -453,14 +549,17 @@ def test_another_question_model_or_source_is_refused(source: Path, tmp_path: Pat
     folder = tmp_path / "out"
     explained(source, folder)
     before = contents(folder)
-    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question; expected"):
+    words = r"begun with another question: target was 'c', and now is 'b'; expected"
+    with pytest.raises(clvq.InvalidInputError, match=words):
         explained(source, folder, target="b")
-    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+    words = r"another question: columns given back was 'id', 'u', 'v', 'w', 'x', and now is 'id';"
+    with pytest.raises(clvq.InvalidInputError, match=words):
         explained(source, folder, columns=["id"])
-    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+    with pytest.raises(clvq.InvalidInputError, match=r"another size: 100 rows, and now 99; exp"):
         explained(source, folder, part_rows=99)
     strict = clvq.Explainer(plain_explainer().model, constraints=["u <= 9"])
-    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+    words = r"another question: constraints was none, and now is u <= 9; expected"
+    with pytest.raises(clvq.InvalidInputError, match=words):
         clvq.explain_dataset(strict, source, folder, "c", part_rows=100)
     for sure in (clvq.Noise(0.1), clvq.Drift(0.1), clvq.RelativeSimilarity(0.1)):
         careful = clvq.Explainer(plain_explainer().model, confidence=sure)
@@ -481,6 +580,10 @@ def test_another_question_model_or_source_is_refused(source: Path, tmp_path: Pat
     (source / "b.parquet").unlink()
     with pytest.raises(clvq.InvalidInputError, match=r"'b.parquet' is not there any more"):
         explained(source, folder)
+    pq.write_table(plain_table(3), tmp_path / "other.parquet")
+    words = r"another source: 'a.parquet' and 1 more; now it is 'other.parquet'; expected"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        explained(tmp_path / "other.parquet", folder)
     assert contents(folder) == before
 
 

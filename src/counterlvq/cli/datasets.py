@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
+from errno import ENOTDIR
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import click
 
@@ -15,66 +17,101 @@ from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
 from counterlvq.cli.options import defaults_told, explainer_from, targets_from, tell_notes
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
+from counterlvq.presentation.wording import plural
 
-__all__ = ["explain_into_folder", "names_folder"]
+__all__ = ["Writing", "explain_into_folder", "names_folder"]
 
 # Said of a run that is ended: whatever is finished stays.
 _REMARK = "parts that are finished stay, and the same command goes on with the others"
+_SLASHES = ("/", os.sep)
+# Endings by which files are called.
+_FILES = (".parquet", ".pq", ".parq", ".csv", ".json", ".txt")
+
+
+@final
+@dataclass(frozen=True)
+class Writing:
+    """Where the answers of a dataset go, and how they are made."""
+
+    output: str
+    jobs: int | None
+    bad_rows: str
+    prefix: str
+    part_rows: int | None
 
 
 def names_folder(table: str, output: str) -> bool:
     """Whether a dataset is asked for: a folder comes in, or is named to go out."""
     if STDIN in (table, output):
         return False
-    return output.endswith(("/", os.sep)) or Path(output).is_dir() or Path(table).is_dir()
+    return output.endswith(_SLASHES) or Path(output).is_dir() or Path(table).is_dir()
 
 
 def explain_into_folder(
-    model: str,
-    source: str,
-    output: str,
-    target: tuple[str, ...],
-    jobs: int | None,
-    bad_rows: str,
-    prefix: str,
-    question: dict[str, Any],
+    model: str, source: str, target: tuple[str, ...], writing: Writing, question: dict[str, Any]
 ) -> int:
     """Explain a dataset, and say how it went."""
     needed("pyarrow")
+    _check_folder(source, writing.output)
     loaded = read_model(model)
     explainer = explainer_from(loaded, None, **question)
     how = reading()
     ENDING.remark = _REMARK
+    wish = _wish(loaded, target, source)
+    # Before hours are spent on what was not meant.
+    tell_notes(defaults_told(explainer))
     told = clvq.explain_dataset(
         explainer,
         source,
-        output,
-        _wish(loaded, target, source),
-        prefix=prefix,
-        on_bad_rows=bad_rows,
-        n_jobs=jobs,
+        writing.output,
+        **wish,
+        prefix=writing.prefix,
+        on_bad_rows=writing.bad_rows,
+        n_jobs=writing.jobs,
+        part_rows=writing.part_rows,
         progress=sys.stderr.isatty(),
+        on_part=_keep_in_mind,
         delimiter=how.delimiter or ",",
         decimal=how.decimal,
         encoding=how.encoding,
         max_bytes=how.memory,
     )
     ENDING.remark = None
-    tell_notes(defaults_told(explainer))
-    say(f"{output}: {told}", aside=True)
+    say(f"{writing.output}: {told}", aside=True)
     answered = sum(n for status, n in told.statuses.items() if clvq.Status(status).has_answer)
     return 0 if answered == told.rows else NO_ANSWER
 
 
-def _wish(model: Model, target: tuple[str, ...], source: str) -> Any:
+def _check_folder(source: str, output: str) -> None:
+    """Refuse what names a file, before anything is worked on."""
+    place = Path(output)
+    if place.is_file():
+        raise NotADirectoryError(ENOTDIR, "is a file; expected a folder for the parts", output)
+    if place.suffix.lower() in _FILES and not place.is_dir() and not output.endswith(_SLASHES):
+        raise click.UsageError(
+            f"{source} is a folder, and the answers go into one, part by part; --output {output} "
+            f"names a file. Expected a folder, such as --output {place.with_suffix('')}/"
+        )
+
+
+def _keep_in_mind(parts: int, all_parts: int, rows: int, all_rows: int) -> None:
+    """Have it said how far the run was, if it is ended."""
+    verb = "is" if parts == 1 else "are"
+    ENDING.remark = (
+        f"{parts:,} of {all_parts:,} part{plural('part', all_parts)} ({rows:,} of {all_rows:,} "
+        f"rows) {verb} finished; the same command goes on with the others"
+    )
+
+
+def _wish(model: Model, target: tuple[str, ...], source: str) -> dict[str, Any]:
     """Read the target: labels, or a column in a word such as column:wish."""
     columns = [text.removeprefix("column:") for text in target if text.startswith("column:")]
     if not columns:
         found = targets_from(model, target)
-        return {found} if isinstance(found, str) else found
+        return {"target": {found} if isinstance(found, str) else found}
     if len(target) > 1:
         raise click.UsageError(
             f"--target names the column {columns[0]!r} and something else; expected the column "
             f"of {source} alone."
         )
-    return columns[0]
+    return {"target_column": columns[0]}

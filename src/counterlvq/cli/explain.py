@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,9 +12,9 @@ import numpy as np
 
 import counterlvq as clvq
 from counterlvq.cli.alternatives import tell_ways
-from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.conventions import NO_ANSWER, Count, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
-from counterlvq.cli.datasets import explain_into_folder, names_folder
+from counterlvq.cli.datasets import Writing, explain_into_folder, names_folder
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -78,6 +79,12 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     "--prefix", default="", metavar="TEXT", help="Before the columns that a dataset is given."
 )
 @click.option(
+    "--part-rows",
+    type=Count(1),
+    metavar="N",
+    help="Rows of a part of a dataset: what a kill may lose.",
+)
+@click.option(
     "--escape/--no-escape",
     default=True,
     help="In CSV, put ' before text that a spreadsheet would run (the default).",
@@ -99,6 +106,7 @@ def explain(
     kind: str | None,
     output: str,
     prefix: str,
+    part_rows: int | None,
     escape: bool,
     certificates: str | None,
     model_apart: str | None,
@@ -117,19 +125,26 @@ def explain(
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
     if names_folder(table, output):
-        given = {"--format": kind, "--certificates": certificates, "--vipr": vipr}
-        for option, value in given.items():
-            if value is not None:
-                raise click.UsageError(f"{option} is for tables; a dataset is written as Parquet.")
-        return explain_into_folder(model, table, output, target, jobs, bad_rows, prefix, question)
-    if prefix:
-        raise click.UsageError("--prefix is for datasets, which go into a folder: --output FOLDER/")
+        given = {
+            "--format": kind,
+            "--certificates": certificates,
+            "--vipr": vipr,
+            "--ranges": ranges,
+            "--alternatives": alternatives,
+        }
+        _refuse_given(given, "is for tables; a dataset is written as Parquet.")
+        how = Writing(output, jobs, bad_rows, prefix, part_rows)
+        return explain_into_folder(model, table, target, how, question)
+    given = {"--prefix": prefix, "--part-rows": part_rows}
+    _refuse_given(given, "is for datasets, which go into a folder: --output FOLDER/")
     kind = kind or kind_by_ending(output, _ENDINGS, "table")
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
     _check_told(kind, ranges, alternatives, certificates or vipr)
     _check_proofs(output, certificates, model_apart)
     check_writable(output)
+    if kind == "table" and output != STDIN and not Path(output).suffix:
+        say(f"counterlvq: {output} is a file of text; --output {output}/ is a folder.", aside=True)
     loaded = read_model(model)
     rows = with_typed_cells(read_table(table), loaded.features)
     taken = [name for name in _TOLD if name in rows.columns]
@@ -168,6 +183,13 @@ def explain(
     if kind != "table":  # which counts them in its last line
         tell_unanswered(statuses)
     return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
+
+
+def _refuse_given(options: dict[str, Any], why: str) -> None:
+    """Refuse the first of some options that is given."""
+    for option, value in options.items():
+        if value:
+            raise click.UsageError(f"{option} {why}")
 
 
 def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:

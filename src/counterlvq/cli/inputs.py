@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
+from errno import ENOENT
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -135,6 +136,9 @@ def read_model(path: str) -> Model:
         return clvq.load(standard_input())
     try:
         return clvq.load(path)
+    except FileNotFoundError:
+        words = "there is no such file; expected a model of `counterlvq train` or counterlvq.save"
+        raise FileNotFoundError(ENOENT, words, path) from None
     except clvq.CounterlvqError as error:
         if _begins_like_a_table(Path(path)):
             raise type(error)(

@@ -14,7 +14,7 @@ from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.csv_source import CsvStyle
-from counterlvq.streaming.dataset import PART_ROWS, DatasetRun, DatasetSummary, opened
+from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
 
@@ -30,7 +30,7 @@ def explain(
     columns: Sequence[str] | None = None,
     prefix: str = "",
     on_bad_rows: str = "report",
-    part_rows: int = PART_ROWS,
+    part_rows: int | None = None,
     client: Any = None,
     delimiter: str = ",",
     decimal: str = ".",

@@ -9,6 +9,8 @@ __all__ = ["PARQUET", "is_json", "other_kind"]
 PARQUET = b"PAR1"
 _RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*[\{\]]")
 _BEGIN = 4096
+# Behind eight bytes that say how long it is.
+_MODEL = b'{"__metadata__"'
 _OTHERS = {
     b"PK\x03\x04": "an Excel workbook or another zip file; save the sheet as CSV",
     b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
@@ -31,6 +33,8 @@ def other_kind(whole: bytes) -> str | None:
     >>> other_kind(b"%PDF-1.7"), other_kind(b"a,b")
     ('a PDF', None)
     """
+    if whole.startswith(_MODEL, 8):
+        return "a model file; the model comes first, the table second"
     return next((words for begin, words in _OTHERS.items() if whole.startswith(begin)), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -57,8 +58,19 @@ def progress_bar(
             "progress=True needs tqdm, which is not installed; install it with "
             "pip install tqdm, or leave progress out."
         ) from None
-    with tqdm(total=total, initial=before, unit="row", unit_scale=True, miniters=1) as bar:
+    with tqdm(
+        total=total, initial=before, unit="row", unit_scale=True, miniters=1, **_room()
+    ) as bar:
         yield bar.update
+
+
+def _room() -> dict[str, int]:
+    """Take a terminal that has no size, as in containers, for one of the usual size."""
+    try:
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError, AttributeError):  # no terminal, or no file at all
+        return {}
+    return {} if columns else {"ncols": 80, "nrows": 24}
 
 
 @contextmanager

@@ -159,7 +159,7 @@ class BatchQuestion:
             raise InvalidInputError(
                 f"the table has a column {told(taken[0])}, and so have the answers; expected "
                 f"different names. Put something before those of the answers, such as "
-                f"prefix='cf_', or leave the column out with columns=[...]."
+                f"prefix='cf_' (--prefix cf_), or leave the column out with columns=[...]."
             )
 
     def _added_names(self) -> list[str]:

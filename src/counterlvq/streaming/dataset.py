@@ -17,17 +17,17 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
 from counterlvq.presentation.wording import plural
 from counterlvq.streaming.answers import BatchQuestion, Explains
+from counterlvq.streaming.asked import PART_ROWS, words_for
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder, counts_of
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
 from counterlvq.streaming.sources import ParquetSource, Part, Source
+from counterlvq.streaming.targets import ColumnTarget
 from counterlvq.types import Status
 
-__all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
+__all__ = ["DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
 
-# Rows of a part, if row groups are not larger.
-PART_ROWS = 1 << 18
 _FORMAT = 4
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
@@ -85,6 +85,7 @@ class DatasetRun:
     folder: AnswerFolder
     parts: tuple[Part, ...]
     identity: dict[str, Any]
+    asked: dict[str, str]  # in words
     left_out: tuple[LeftOut, ...] = ()
 
     def answer(self, part: Part, count: Callable[[int], object] | None = None) -> dict[str, int]:
@@ -109,18 +110,16 @@ class DatasetRun:
         self, part: Part, schema: Any, count: Callable[[int], object] | None
     ) -> Iterator[tuple[Any, dict[str, int]]]:
         at = schema.get_field_index(f"{self.question.prefix}status")
-        for answers in self.answers(part):
+        for answers in self.answers(part, count):
             yield answers, counts_of(answers.column(at))
-            if count is not None:
-                count(len(answers))
 
-    def answers(self, part: Part) -> Iterator[Any]:
-        """Answer the rows of a part, a record batch at a time."""
+    def answers(self, part: Part, count: Callable[[int], object] | None = None) -> Iterator[Any]:
+        """Answer the rows of a part, a record batch at a time; `count` is told as they come."""
         before = 0
         for batch, problems in self.source.batches(part):
             try:
                 found = self.question.answer(
-                    batch, problems, partial(self.source.row_name, part, before)
+                    batch, problems, partial(self.source.row_name, part, before), count
                 )
             except InvalidInputError as error:
                 path = self.source.files[part.file].path
@@ -133,6 +132,7 @@ class DatasetRun:
         """State what is asked, and how far it is."""
         return {
             **self.identity,
+            "asked": self.asked,
             "left_out": [place._asdict() for place in self.left_out],
             "rows": _total(done),
             "statuses": _sums(done),
@@ -155,7 +155,7 @@ class DatasetRun:
         with self.folder.locked():
             found = self.folder.manifest()
             if found is not None:
-                self.folder.refuse_another(found, self.identity)
+                self.folder.refuse_another(found, {**self.identity, "asked": self.asked})
             self.folder.clear_pending()
             done = self.folder.finished({part.name: self.seal(part) for part in self.parts})
             if found is None:
@@ -182,12 +182,14 @@ def explain_dataset(
     destination: str | os.PathLike[str],
     target: Any = None,
     *,
+    target_column: str | None = None,
     columns: Sequence[str] | None = None,
     prefix: str = "",
     on_bad_rows: str = "report",
     n_jobs: int | None = None,
-    part_rows: int = PART_ROWS,
+    part_rows: int | None = None,
     progress: bool = False,
+    on_part: Callable[[int, int, int, int], object] | None = None,
     delimiter: str = ",",
     decimal: str = ".",
     encoding: str = "utf-8",
@@ -210,10 +212,18 @@ def explain_dataset(
         A new folder, an empty one, or one that the same run has begun.
     target, columns, prefix, on_bad_rows, n_jobs
         As for `Explainer.map_batches`, which says which columns come out.
-    part_rows : int
-        Rows of a part; row groups of Parquet are taken together and never divided.
+    target_column : str, optional
+        Instead of `target`: the column that holds a label for each row, whatever labels there are.
+    part_rows : int, optional
+        Rows of a part, which is what a run that is killed may lose; row groups of Parquet are
+        taken together and never divided. By default as many as the run that has begun the folder
+        has taken; in a new one 262,144, for whole numbers and levels 16,384, and 1,024 where
+        rows are answered one by one: local metrics, a confidence, `AtMost`, a `time_limit`.
     progress : bool, default False
         Show rows, rows per second and the time that is left (needs tqdm).
+    on_part : callable, optional
+        Called before each part that is answered, with how many parts are finished, how many
+        there are, and the same of rows.
     delimiter, decimal, encoding : str
         Of CSV. Columns that are no features are given back as text.
     max_bytes : int, optional
@@ -244,6 +254,13 @@ def explain_dataset(
     3 rows in 1 part: 1 invalid, 2 optimal
     ['_manifest.json', 'part-00000-00000.parquet']
     """
+    if target_column is not None:
+        if target is not None:
+            raise InvalidInputError(
+                f"target is {told(target)} and target_column is {told(target_column)}; expected "
+                f"one of both."
+            )
+        target = ColumnTarget(target_column)
     run = opened(
         explainer,
         source,
@@ -261,8 +278,11 @@ def explain_dataset(
         resumed = len(done)
         left = [part for part in run.parts if part.name not in done]
         told_at = monotonic()
-        with progress_bar(sum(part.rows for part in left), progress) as count:
+        total, there = sum(part.rows for part in run.parts), _total(done)
+        with progress_bar(total, progress, there) as count:
             for part in left:
+                if on_part is not None:
+                    on_part(len(done), len(run.parts), _total(done), total)
                 done[part.name] = run.answer(part, count)
                 if monotonic() - told_at > _OFTEN:
                     run.folder.write_manifest(run.manifest(done))
@@ -280,20 +300,23 @@ def opened(
     prefix: str,
     on_bad_rows: str,
     n_jobs: int | None,
-    part_rows: int,
+    part_rows: int | None,
     style: CsvStyle,
     max_bytes: int | None = None,
 ) -> DatasetRun:
     """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
-    if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
-        raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
     folder = AnswerFolder(Path(os.devnull if destination is None else destination))
     if destination is not None:
         folder.refuse_file()
+    if part_rows is None:
+        part_rows = folder.begun_part_rows() or PART_ROWS[explainer.batch_way]
+    if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
+        raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
     listing = listed_files(source)
     found = _opened_source(explainer, listing, target, part_rows, style, max_bytes)
+    _refuse_lacking(found, explainer)
     question = BatchQuestion.of(
         explainer,
         found.schema,
@@ -308,11 +331,13 @@ def opened(
         "format": _FORMAT,
         "version": __version__,
         "model": model_digest(explainer),
-        "question": digest((question_digest(question), part_rows)),
+        "question": question_digest(question),
+        "part_rows": int(part_rows),
         "source": found.document(),
     }
     parts = found.parts(part_rows)
-    return DatasetRun(question, found, folder, parts, identity, listing.left_out)
+    asked = words_for(question)
+    return DatasetRun(question, found, folder, parts, identity, asked, listing.left_out)
 
 
 def _opened_source(
@@ -326,12 +351,24 @@ def _opened_source(
     root, paths = listing.root, listing.paths
     if not listing.is_csv:
         return ParquetSource.of(root, paths, max_bytes)
-    wish = target if isinstance(target, str) else None  # no label, if a column is called so
+    name = target.name if isinstance(target, ColumnTarget) else target
+    wish = name if isinstance(name, str) else None  # no label, if a column is called so
     found = CsvSource.of(
         root, paths, style.checked(), explainer.features, explainer.model, wish, max_bytes
     )
     # By every run anew, also one that goes on: what a manifest says of it may have been changed.
     return found.cut(part_rows)
+
+
+def _refuse_lacking(source: Source, explainer: Explains) -> None:
+    """Name the file that lacks columns of the model, where there are several."""
+    missing = [name for name in explainer.features.names if name not in source.schema.names]
+    if missing and len(source.files) > 1:
+        raise InvalidInputError(
+            f"{told(source.files[0].path)} lacks the column {told(missing[0])} of the model; "
+            f"expected a column for each of its {len(explainer.features)} features in each of the "
+            f"{len(source.files):,} files. Move what is another table out of the folder."
+        )
 
 
 def _refuse_inside(listing: Listing, folder: Path) -> None:

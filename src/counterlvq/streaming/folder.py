@@ -27,6 +27,7 @@ from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow_part, foreign_errors
+from counterlvq.streaming.asked import difference
 from counterlvq.types import Status
 
 __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
@@ -54,6 +55,7 @@ _SAME = {
     "version": "another version of counterlvq",
     "model": "another model",
     "question": "another question",
+    "part_rows": "parts of another size",
     "source": "another source",
 }
 _NO_MANIFEST = "expected the manifest of a run. Name another folder."
@@ -135,11 +137,18 @@ class AnswerFolder:
         """Refuse to go on with something else than the folder was begun with."""
         for name, what in _SAME.items():
             if begun.get(name) != asked[name]:
-                detail = _source_words(begun.get(name), asked[name]) if name == "source" else ""
+                detail = _detail(name, begun, asked)
                 raise InvalidInputError(
                     f"{told(str(self.path))} was begun with {what}{detail}; expected the same, so "
                     f"that all parts belong together. Name another folder."
                 )
+
+    def begun_part_rows(self) -> int | None:
+        """Rows of a part that the folder was begun with; None if nobody has begun it."""
+        if not (self.path / MANIFEST).is_file():
+            return None
+        found = (self.manifest() or {}).get("part_rows")
+        return found if type(found) is int and found > 0 else None
 
     def write_manifest(self, content: Mapping[str, Any]) -> None:
         """Write the manifest, whole or not at all."""
@@ -258,12 +267,25 @@ def _are_counts(found: Any) -> bool:
     )
 
 
+def _detail(name: str, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    """Say what it is that differs, where a manifest can tell."""
+    if name == "source":
+        return _source_words(begun.get(name), asked[name])
+    if name == "question":
+        return difference(begun.get("asked"), asked["asked"])
+    if name == "part_rows" and name in begun:
+        return f": {told(begun[name])} rows, and now {asked[name]}"
+    return ""
+
+
 def _source_words(begun: Any, asked: Any) -> str:
     """Say which file is another one, as far as a manifest can be believed."""
     files = begun.get("files") if isinstance(begun, dict) else None
     listed = files if isinstance(files, list) else []
     old = {f["path"]: f for f in listed if isinstance(f, dict) and isinstance(f.get("path"), str)}
     new = {f["path"]: f for f in asked["files"]}
+    if old and not {*old} & {*new}:
+        return f": {_first(old)}; now it is {_first(new)}"
     for path in sorted({*old, *new}):
         if path not in new:
             return f": {told(path)} is not there any more"
@@ -282,6 +304,11 @@ def _refuse_other_lock(place: Path) -> None:
                 f"{told(str(place))} is in the place of the lock of a run; expected nothing there, "
                 f"or an empty file. Move it elsewhere, or name another folder."
             )
+
+
+def _first(files: Mapping[str, Any]) -> str:
+    more = f" and {len(files) - 1:,} more" if len(files) > 1 else ""
+    return f"{told(min(files))}{more}"
 
 
 def _is_at(handle: int, place: Path) -> bool:

@@ -55,6 +55,16 @@ def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
     """
     if target is None:
         return None
+    if isinstance(target, ColumnTarget):
+        if target.name not in schema.names:
+            shown = ", ".join(map(told, schema.names[:_SHOWN_LABELS]))
+            more = ", ..." if len(schema.names) > _SHOWN_LABELS else ""
+            raise InvalidInputError(
+                f"the target names the column {told(target.name)}, which the table has not; "
+                f"expected one of: {shown}{more}."
+            )
+        _refuse_nested(target.name, schema.field(target.name).type)
+        return target
     known = {key_of(label) for label in model.classes}
     if isinstance(target, str) and target in schema.names:
         if target in known:
