@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,7 +13,7 @@ from time import monotonic
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.numeric.arrays import told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
 from counterlvq.presentation.wording import plural
@@ -24,7 +25,7 @@ from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
 from counterlvq.streaming.sources import ParquetSource, Part, Source
 from counterlvq.types import Status
 
-__all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
+__all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
 # Rows of a part, if row groups are not larger.
 PART_ROWS = 1 << 18
@@ -246,8 +247,8 @@ def explain_dataset(
     """
     run = opened(
         explainer,
-        source,
-        destination,
+        checked_path("source", source),
+        checked_path("destination", destination),
         target,
         columns=columns,
         prefix=prefix,
@@ -270,10 +271,17 @@ def explain_dataset(
     return run.summary(done, resumed)
 
 
+def checked_path(name: str, place: Any) -> Path:
+    """Refuse what is no path."""
+    if not isinstance(place, str | os.PathLike):
+        raise InvalidInputError(f"{name} is {told(place)}; expected a path.")
+    return Path(place)
+
+
 def opened(
     explainer: Explains,
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str] | None,
+    source: Path,
+    destination: Path | None,
     target: Any,
     *,
     columns: Sequence[str] | None,
@@ -287,9 +295,8 @@ def opened(
     """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
-    if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
-        raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
-    folder = AnswerFolder(Path(os.devnull if destination is None else destination))
+    part_rows = _checked_rows(part_rows)
+    folder = AnswerFolder(Path(os.devnull) if destination is None else destination)
     if destination is not None:
         folder.refuse_file()
     listing = listed_files(source)
@@ -313,6 +320,19 @@ def opened(
     }
     parts = found.parts(part_rows)
     return DatasetRun(question, found, folder, parts, identity, listing.left_out)
+
+
+def _checked_rows(part_rows: Any) -> int:
+    try:
+        rows = operator.index(part_rows)
+    except TypeError:
+        rows = 0
+    if rows < 1:
+        raise InvalidInputError(
+            f"part_rows is {told(part_rows)}; expected a positive whole number, such as "
+            f"{PART_ROWS:,}."
+        )
+    return rows
 
 
 def _opened_source(
