@@ -207,6 +207,7 @@ def explain_dataset(
     source : str or path
         A file of Parquet or CSV, or a folder of them, in which subfolders may hold values of
         columns (``country=DE``). Links are followed. What is left out is told with the reason.
+        All files have the columns of the first one, in types whose values its types hold.
     destination : str or path
         A new folder, an empty one, or one that the same run has begun.
     target, columns, prefix, on_bad_rows, n_jobs
