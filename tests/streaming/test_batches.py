@@ -338,11 +338,16 @@ def test_columns_to_give_back_can_be_chosen() -> None:
         ({"n_jobs": 0}, r"n_jobs is 0"),
         ({"target": "maybe"}, r"target 'maybe' is no label"),
         ({"target": []}, r"target is empty"),
+        ({"target": [["yes"]]}, r"holds something that can be no label; expected a label"),
+        ({"columns": 5}, r"columns is 5; expected a list of names"),
+        ({"schema": "x"}, r"schema is 'x'; expected a schema of pyarrow"),
+        ({"batches": None}, r"batches is None; expected an iterable of record batches"),
+        ({"batches": [], "columns": 5}, r"columns is 5; expected a list of names"),
     ],
 )
 def test_wrong_argument_is_refused_at_once(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(clvq.InvalidInputError, match=words):
-        mixed_explainer().map_batches([mixed_batch(1)], **arguments)
+        mixed_explainer().map_batches(**{"batches": [mixed_batch(1)], **arguments})
 
 
 def test_names_that_the_answers_have_too_are_refused() -> None:

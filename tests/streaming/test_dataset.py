@@ -311,7 +311,7 @@ def test_wishes_for_labels_that_are_no_text_may_be_written_in_any_way(
         ("x\n1\n", {"encoding": "utf-16"}, r"encoding is 'utf-16'; expected one in which"),
         ("x\n1\n", {"delimiter": "."}, r"delimiter and decimal are both '.'"),
         ("x\n1\n", {"delimiter": "::"}, r"delimiter is '::'; expected one sign"),
-        ("x\n1\n", {"part_rows": 0}, r"part_rows is 0; expected a positive number"),
+        ("x\n1\n", {"part_rows": 0}, r"part_rows is 0; expected a positive whole number"),
     ],
 )
 def test_csv_that_cannot_be_read_is_refused(
@@ -663,6 +663,31 @@ def test_folder_that_cannot_be_written_to_is_told(source: Path, tmp_path: Path) 
     if not os.access(closed, os.W_OK):
         with pytest.raises(PermissionError):
             explained(source, closed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"part_rows": 1.0}, r"part_rows is 1.0; expected a positive whole number"),
+        ({"part_rows": 0}, r"part_rows is 0; expected a positive whole number"),
+        ({"part_rows": "9"}, r"part_rows is '9'; expected a positive whole number"),
+        ({"delimiter": None}, r"delimiter is None; expected one sign of ASCII"),
+        ({"decimal": None}, r"decimal is None; expected one sign of ASCII"),
+        ({"encoding": None}, r"encoding is None; expected one in which"),
+        ({"source": None}, r"source is None; expected a path"),
+        ({"source": 5}, r"source is 5; expected a path"),
+        ({"destination": 5}, r"destination is 5; expected a path"),
+        ({"destination": None}, r"destination is None; expected a path"),
+    ],
+)
+def test_wrong_argument_is_refused_at_once(
+    tmp_path: Path, arguments: dict[str, Any], words: str
+) -> None:
+    (tmp_path / "t.csv").write_text("u,v,w,x\n1,2,3,4\n")
+    asked = {"source": tmp_path / "t.csv", "destination": tmp_path / "out", "target": "c"}
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        clvq.explain_dataset(plain_explainer(), **{**asked, **arguments})
+    assert not (tmp_path / "out").exists()
 
 
 def test_sources_that_are_none_are_refused(source: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.csv_source import CsvStyle
-from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, opened
+from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, checked_path, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
 
@@ -94,7 +94,7 @@ def explain(
         explainer,
         # Workers may have another working directory.
         Path(source).absolute(),
-        None if destination is None else Path(destination).absolute(),
+        None if destination is None else checked_path("destination", destination).absolute(),
         target,
         columns=columns,
         prefix=prefix,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -135,6 +135,10 @@ class BatchQuestion:
         n_jobs: int | None = None,
     ) -> BatchQuestion:
         """Check what is asked against the schema, before any row is read."""
+        if not isinstance(schema, arrow().Schema):
+            raise InvalidInputError(
+                f"schema is {told(schema)}; expected a schema of pyarrow, such as that of a batch."
+            )
         names = checked_names(schema.names)
         refuse_missing_columns(names, explainer.features)
         workers(n_jobs)
@@ -349,6 +353,11 @@ def answer_batches(
             f"batches is a single {type(batches).__name__}; expected an iterable of record "
             f"batches. Write [batch], or table.to_batches()."
         )
+    if not isinstance(batches, Iterable):
+        raise InvalidInputError(
+            f"batches is {told(batches)}; expected an iterable of record batches of pyarrow."
+        )
+    _refuse_no_list(columns)
     ahead = iter(_checked(batches))
     first: list[Any] = []
     if known is None:
@@ -396,7 +405,7 @@ def _schema_of_nothing(explainer: Explains, target: Any, columns: Sequence[str] 
     types = {f.name: AnswerColumn.of(f, None).type for f in explainer.features}
     labels = [plain(label) for label in explainer.model.classes]
     asked = [target] if isinstance(target, str) and target not in labels else []
-    asked += [] if columns is None or isinstance(columns, str) else columns
+    asked += columns or []
     return pa.schema({**dict.fromkeys(asked, pa.null()), **types})
 
 
@@ -419,10 +428,7 @@ def _as_stated(batch: Any, schema: Any) -> Any:
 def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
     if columns is None:
         return names
-    if isinstance(columns, str):
-        raise InvalidInputError(
-            f"columns is {told(columns)}; expected a list of names. Write [{columns!r}]."
-        )
+    _refuse_no_list(columns)
     kept = checked_names(columns)
     strange = [name for name in kept if name not in names]
     if strange:
@@ -431,6 +437,15 @@ def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, .
             f"{', '.join(map(told, names[:8]))}{', ...' if len(names) > 8 else ''}."
         )
     return kept
+
+
+def _refuse_no_list(columns: Any) -> None:
+    if isinstance(columns, str):
+        raise InvalidInputError(
+            f"columns is {told(columns)}; expected a list of names. Write [{columns!r}]."
+        )
+    if columns is not None and not isinstance(columns, Collection):
+        raise InvalidInputError(f"columns is {told(columns)}; expected a list of names.")
 
 
 def _checked_prefix(prefix: Any) -> str:

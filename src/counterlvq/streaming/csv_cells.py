@@ -55,7 +55,8 @@ class CsvStyle(NamedTuple):
     def checked(self) -> CsvStyle:
         """Refuse signs that cannot be told apart, and text whose lines cannot be."""
         for name, sign in (("delimiter", self.delimiter), ("decimal", self.decimal)):
-            if len(sign) != 1 or not sign.isascii() or sign in '"\r\n':
+            is_text = isinstance(sign, str)
+            if not is_text or len(sign) != 1 or not sign.isascii() or sign in '"\r\n':
                 raise InvalidInputError(f"{name} is {told(sign)}; expected one sign of ASCII.")
         if self.delimiter == self.decimal:
             raise InvalidInputError(

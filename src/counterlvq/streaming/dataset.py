@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -11,8 +12,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, final
 
+from counterlvq.batch.ways import BatchWay
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.numeric.arrays import told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
 from counterlvq.presentation.wording import plural
@@ -26,7 +28,7 @@ from counterlvq.streaming.sources import ParquetSource, Part, Source
 from counterlvq.streaming.targets import ColumnTarget
 from counterlvq.types import Status
 
-__all__ = ["DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
+__all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
 _FORMAT = 4
 # Seconds between two manifests of a run.
@@ -208,6 +210,7 @@ def explain_dataset(
     source : str or path
         A file of Parquet or CSV, or a folder of them, in which subfolders may hold values of
         columns (``country=DE``). Links are followed. What is left out is told with the reason.
+        All files have the columns of the first one, in types whose values its types hold.
     destination : str or path
         A new folder, an empty one, or one that the same run has begun.
     target, columns, prefix, on_bad_rows, n_jobs
@@ -263,8 +266,8 @@ def explain_dataset(
         target = ColumnTarget(target_column)
     run = opened(
         explainer,
-        source,
-        destination,
+        checked_path("source", source),
+        checked_path("destination", destination),
         target,
         columns=columns,
         prefix=prefix,
@@ -290,10 +293,17 @@ def explain_dataset(
     return run.summary(done, resumed)
 
 
+def checked_path(name: str, place: Any) -> Path:
+    """Refuse what is no path."""
+    if not isinstance(place, str | os.PathLike):
+        raise InvalidInputError(f"{name} is {told(place)}; expected a path.")
+    return Path(place)
+
+
 def opened(
     explainer: Explains,
-    source: str | os.PathLike[str],
-    destination: str | os.PathLike[str] | None,
+    source: Path,
+    destination: Path | None,
     target: Any,
     *,
     columns: Sequence[str] | None,
@@ -307,13 +317,12 @@ def opened(
     """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
-    folder = AnswerFolder(Path(os.devnull if destination is None else destination))
+    folder = AnswerFolder(Path(os.devnull) if destination is None else destination)
     if destination is not None:
         folder.refuse_file()
     if part_rows is None:
         part_rows = folder.begun_part_rows() or PART_ROWS[explainer.batch_way]
-    if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
-        raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
+    part_rows = _checked_rows(part_rows)
     listing = listed_files(source)
     found = _opened_source(explainer, listing, target, part_rows, style, max_bytes)
     _refuse_lacking(found, explainer)
@@ -338,6 +347,19 @@ def opened(
     parts = found.parts(part_rows)
     asked = words_for(question)
     return DatasetRun(question, found, folder, parts, identity, asked, listing.left_out)
+
+
+def _checked_rows(part_rows: Any) -> int:
+    try:
+        rows = operator.index(part_rows)
+    except TypeError:
+        rows = 0
+    if rows < 1:
+        raise InvalidInputError(
+            f"part_rows is {told(part_rows)}; expected a positive whole number, such as "
+            f"{PART_ROWS[BatchWay.KERNEL]:,}."
+        )
+    return rows
 
 
 def _opened_source(
