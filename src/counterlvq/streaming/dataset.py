@@ -217,8 +217,8 @@ def explain_dataset(
     progress : bool, default False
         Show rows, rows per second and the time that is left (needs tqdm).
     on_part : callable, optional
-        Called before each part that is answered, with how many parts are finished, how many
-        there are, and the same of rows.
+        Called when the run has begun and behind each part, with how many parts are finished, how
+        many there are, and the same of rows.
     delimiter, decimal, encoding : str
         Of CSV. Columns that are no features are given back as text.
     max_bytes : int, optional
@@ -273,12 +273,13 @@ def explain_dataset(
         resumed = len(done)
         left = [part for part in run.parts if part.name not in done]
         told_at = monotonic()
-        total, there = sum(part.rows for part in run.parts), _total(done)
-        with progress_bar(total, progress, there) as count:
+        total = sum(part.rows for part in run.parts)
+        tell = on_part or (lambda *_: None)
+        tell(len(done), len(run.parts), _total(done), total)
+        with progress_bar(total, progress, _total(done)) as count:
             for part in left:
-                if on_part is not None:
-                    on_part(len(done), len(run.parts), _total(done), total)
                 done[part.name] = run.answer(part, count)
+                tell(len(done), len(run.parts), _total(done), total)
                 if monotonic() - told_at > _OFTEN:
                     run.folder.write_manifest(run.manifest(done))
                     told_at = monotonic()
