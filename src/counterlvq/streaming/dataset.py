@@ -213,7 +213,8 @@ def explain_dataset(
         Rows of a part, which is what a run that is killed may lose; row groups of Parquet are
         taken together and never divided. By default as many as the run that has begun the folder
         has taken; in a new one 262,144, for whole numbers and levels 16,384, and 1,024 where
-        rows are answered one by one: local metrics, a confidence, `AtMost`, a `time_limit`.
+        rows are answered one by one: local metrics, a confidence, `AtMost`, columns that the
+        model sees through a function, whole numbers with a `time_limit`.
     progress : bool, default False
         Show rows, rows per second and the time that is left (needs tqdm).
     on_part : callable, optional
