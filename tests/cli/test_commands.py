@@ -276,7 +276,11 @@ EXPLAIN = ("explain", "iris.clvq", "rows.csv")
         ),
         (("explain", "iris.clvq", "none.csv"), 1, "none.csv: No such file or directory"),
         (("explain", "rows.csv", "rows.csv"), 1, "rows.csv cannot be loaded: this is no safet"),
-        (("explain", "iris.clvq", "iris.clvq"), 1, "iris.clvq cannot be read as CSV"),
+        (
+            ("explain", "iris.clvq", "iris.clvq"),
+            1,
+            "iris.clvq is a model file; the model comes first",
+        ),
         (("explain", "iris.clvq", "empty.csv"), 1, "empty.csv cannot be read as CSV"),
         (("explain", "iris.clvq", "head.csv"), 1, "head.csv has 0 rows and 2 columns"),
         (("explain", "iris.clvq", "cut.parquet"), 1, "cut.parquet cannot be read as Parquet"),

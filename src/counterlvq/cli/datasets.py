@@ -58,8 +58,14 @@ def explain_into_folder(
     how = reading()
     ENDING.remark = _REMARK
     wish = _wish(loaded, target, source)
-    # Before hours are spent on what was not meant.
-    tell_notes(defaults_told(explainer))
+    notes = defaults_told(explainer)
+
+    def tell(parts: int, all_parts: int, rows: int, all_rows: int) -> None:
+        """Say what was not asked for before hours are spent on it; know how far the run is."""
+        tell_notes(notes)
+        notes.clear()
+        ENDING.remark = _remark(parts, all_parts, rows, all_rows)
+
     told = clvq.explain_dataset(
         explainer,
         source,
@@ -70,7 +76,7 @@ def explain_into_folder(
         n_jobs=writing.jobs,
         part_rows=writing.part_rows,
         progress=sys.stderr.isatty(),
-        on_part=_keep_in_mind,
+        on_part=tell,
         delimiter=how.delimiter or ",",
         decimal=how.decimal,
         encoding=how.encoding,
@@ -94,10 +100,10 @@ def _check_folder(source: str, output: str) -> None:
         )
 
 
-def _keep_in_mind(parts: int, all_parts: int, rows: int, all_rows: int) -> None:
-    """Have it said how far the run was, if it is ended."""
+def _remark(parts: int, all_parts: int, rows: int, all_rows: int) -> str:
+    """Say of a run that is ended how far it was."""
     verb = "is" if parts == 1 else "are"
-    ENDING.remark = (
+    return (
         f"{parts:,} of {all_parts:,} part{plural('part', all_parts)} ({rows:,} of {all_rows:,} "
         f"rows) {verb} finished; the same command goes on with the others"
     )

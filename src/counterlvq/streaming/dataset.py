@@ -221,12 +221,13 @@ def explain_dataset(
         Rows of a part, which is what a run that is killed may lose; row groups of Parquet are
         taken together and never divided. By default as many as the run that has begun the folder
         has taken; in a new one 262,144, for whole numbers and levels 16,384, and 1,024 where
-        rows are answered one by one: local metrics, a confidence, `AtMost`, a `time_limit`.
+        rows are answered one by one: local metrics, a confidence, `AtMost`, columns that the
+        model sees through a function, whole numbers with a `time_limit`.
     progress : bool, default False
         Show rows, rows per second and the time that is left (needs tqdm).
     on_part : callable, optional
-        Called before each part that is answered, with how many parts are finished, how many
-        there are, and the same of rows.
+        Called when the run has begun and behind each part, with how many parts are finished, how
+        many there are, and the same of rows.
     delimiter, decimal, encoding : str
         Of CSV. Columns that are no features are given back as text.
     max_bytes : int, optional
@@ -281,12 +282,13 @@ def explain_dataset(
         resumed = len(done)
         left = [part for part in run.parts if part.name not in done]
         told_at = monotonic()
-        total, there = sum(part.rows for part in run.parts), _total(done)
-        with progress_bar(total, progress, there) as count:
+        total = sum(part.rows for part in run.parts)
+        tell = on_part or (lambda *_: None)
+        tell(len(done), len(run.parts), _total(done), total)
+        with progress_bar(total, progress, _total(done)) as count:
             for part in left:
-                if on_part is not None:
-                    on_part(len(done), len(run.parts), _total(done), total)
                 done[part.name] = run.answer(part, count)
+                tell(len(done), len(run.parts), _total(done), total)
                 if monotonic() - told_at > _OFTEN:
                     run.folder.write_manifest(run.manifest(done))
                     told_at = monotonic()
