@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -290,3 +291,37 @@ def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: 
         else:
             assert max(ranges) == pytest.approx(min(before, start - by), abs=1e-6)
             assert min(ranges) == -3.0
+
+
+def test_a_row_of_the_user_limits_a_range_at_its_plane() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        a, e, held = rng.random() + 0.1, rng.random() + 0.1, rng.normal()
+        limit = a * 6.0 + e * held
+        explainer = clvq.Explainer(
+            model, clvq.Manhattan([1.0, 50.0]), [clvq.Linear({0: a, 1: e}, "<=", limit)]
+        )
+        cf = explainer.explain([0.0, held], target="b")
+        low, high = explainer.ranges(cf)["x0"]
+        assert low <= cf.x[0] <= high
+        assert high == pytest.approx(6.0, rel=1e-12)
+        # The row holds at the end in rational numbers, not only as floats see it.
+        exact = Fraction(a) * Fraction(high) + Fraction(e) * Fraction(float(cf.x[1]))
+        assert exact <= Fraction(limit)
+
+
+@pytest.mark.parametrize("seed", [*range(12), 113])  # an end of 113 was 1e-9 beyond its answer
+def test_ranges_hold_the_answer_they_are_around(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-6, 7, size=3) if seed % 2 == 0 else np.ones(3)
+    points = rng.normal(size=(4, 3)) * 2 * scale
+    model = clvq.PrototypeModel(points, ["a", "b", "a", "b"], rng.normal(size=(3, 3)) / scale)
+    x, a = rng.normal(size=3) * 2 * scale, rng.normal(size=3) / scale
+    right = float(a @ x - abs(rng.normal()))  # the input breaks it, and the answer lies on it
+    row = clvq.Linear(dict(enumerate(a)), "<=", right)
+    explainer = clvq.Explainer(model, clvq.Chebyshev(1 / scale), [clvq.AtMost(2), row])
+    cf = explainer.explain(x)
+    for side in ("both", "away") if cf.status.has_answer else ():
+        for name, (low, high) in explainer.ranges(cf, side=side).items():
+            assert low <= cf.x[model.features.position(name)] <= high

@@ -51,7 +51,7 @@ _MOST_LISTED = 10_000
 # How far an open side is followed where a foreign `predict` decides, whose rounding grows: so many
 # times the numbers that are about.
 _FAR = 1024.0
-# How much more a box is pulled in by each time that it is not proved, and how often.
+# How much farther in a point is looked for each time that it is not proved, and how often.
 _PULL_GROWTH, _PULLS = 8.0, 12
 
 
@@ -370,17 +370,33 @@ class _Box:
 
     def widest(self) -> tuple[Floats, Floats]:
         """Find the ends of a box in which every row is proved to hold, (d,) each."""
-        rows, at = self.rows, self._places()
-        scale = max(float(np.abs(rows.leads).max(initial=0.0)), self.lead)
+        middle = self._middle()
+        found = None if middle is None else self._solved(middle)
+        if middle is None or found is None:
+            return self.y.copy(), self.y.copy()  # the answer itself, which was judged already
+        return self.rows.tightened(*self._snapped(*found, middle), middle, self.lead)
+
+    def _middle(self) -> Floats | None:
+        """Find a point at which every row is proved to hold: the answer, or one next to it."""
+        rows, y, at = self.rows, self.y, self._places()
+        if rows.hold(y, y, (), self.lead):
+            return y
+        A, scale = self._scaled(at)
+        sizes = np.abs(rows.A) @ np.abs(y) + np.abs(rows.b)
+        sizes[rows.is_cell] = max(float(np.abs(rows.leads).max(initial=0.0)), self.lead)
+        room = rows.b - rows.A @ y - np.where(rows.is_cell, self.lead, 0.0)
         pull = 0.0
-        for _ in range(_PULLS):
-            box = self._solved(at, pull)
-            if box is not None:
-                for ends in (self._snapped(*box), box):
-                    if rows.hold(*ends, (), self.lead):
-                        return ends
-            pull = max(_PULL_GROWTH * pull, NO_ROOM * scale)
-        return self.y.copy(), self.y.copy()  # the answer itself, which was judged already
+        for _ in range(_PULLS if at.size else 0):
+            pulled = np.where(A.any(axis=1), pull * sizes, 0.0)
+            shift = _least_shift(A, (room - pulled) / scale)
+            if shift is not None:
+                middle = y.copy()
+                middle[at] += shift * self.size[at]
+                is_near = bool((np.abs(middle - y) <= self.reach).all())
+                if is_near and rows.hold(middle, middle, (), self.lead):
+                    return middle
+            pull = max(_PULL_GROWTH * pull, NO_ROOM)
+        return None
 
     def _places(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.up | self.down)
@@ -390,21 +406,21 @@ class _Box:
         A = self.rows.A
         return self.up & ~(A > 0).any(axis=0), self.down & ~(A < 0).any(axis=0)
 
-    def _solved(self, at: NDArray[np.intp], pull: float) -> tuple[Floats, Floats] | None:
-        """Solve for the widest box, with the rows of the cell pulled in by `pull`."""
-        y, rows, size = self.y, self.rows, self.size[at]
-        low, high = y.copy(), y.copy()
+    def _scaled(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Rows over the columns that may move, of order 1, and what they were divided by."""
+        A = self.rows.A[:, at] * self.size[at]
+        scale = np.abs(A).max(axis=1, initial=0.0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return A / scale[:, None], scale
+
+    def _solved(self, middle: Floats) -> tuple[Floats, Floats] | None:
+        """Solve for the widest box around a point, in floats."""
+        y, rows, at = self.y, self.rows, self._places()
+        low, high = middle.copy(), middle.copy()
         if not at.size:
             return low, high
-        A = rows.A[:, at] * size
-        scale = np.abs(A).max(axis=1)
-        scale = np.where(scale > 0, scale, 1.0)
-        A = A / scale[:, None]
-        room = (rows.b - rows.A @ y - np.where(rows.is_cell, self.lead + pull, 0.0)) / scale
-        shift = _least_shift(A, room)
-        if shift is None:
-            return None
-        room = np.maximum(room - A @ shift, 0.0)
+        size, (A, scale) = self.size[at], self._scaled(at)
+        room = rows.b - rows.A @ middle - np.where(rows.is_cell, self.lead, 0.0)
         open_up, open_down = (side[at] for side in self._open())
         farthest = self.reach[at] / size
         limits = [
@@ -417,24 +433,26 @@ class _Box:
         worth = size / self.unit[at]
         gain = np.tile(worth / worth.max(), 2)
         planes = np.hstack([np.maximum(A, 0.0), np.maximum(-A, 0.0)])
-        widths = _solution(-gain, planes, room, limits)
+        widths = _solution(-gain, planes, np.maximum(room, 0.0) / scale, limits)
         if widths is None:
             return None
-        above, below = widths.reshape(2, at.size) * size
-        middle = y[at] + shift * size
-        high[at], low[at] = middle + above, middle - below
+        above, below = np.maximum(widths, 0.0).reshape(2, at.size) * size
+        high[at], low[at] = middle[at] + above, middle[at] - below
         high[at[open_up]] = (y + self.reach)[at[open_up]]
         low[at[open_down]] = (y - self.reach)[at[open_down]]
         return np.maximum(low, y - self.reach), np.minimum(high, y + self.reach)
 
-    def _snapped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Take ends for the answer, or for bounds, where they nearly are: solvers are not exact."""
+    def _snapped(self, low: Floats, high: Floats, middle: Floats) -> tuple[Floats, Floats]:
+        """Take ends for the point, or for bounds, where they nearly are: solvers are not exact."""
         near, rows = HELD_WITH_EQUALITY * self.size, self.rows
-        ends = [np.minimum(low, self.y), np.maximum(high, self.y)]
+        ends = [low, high]
         for k, bound in enumerate((rows.lower, rows.upper)):
-            for goal in (bound, self.y):
+            for goal in (bound, middle):
                 ends[k] = np.where(np.abs(ends[k] - goal) <= near, goal, ends[k])
-        return np.maximum(ends[0], rows.lower), np.minimum(ends[1], rows.upper)
+        return (
+            np.minimum(np.maximum(ends[0], rows.lower), middle),
+            np.maximum(np.minimum(ends[1], rows.upper), middle),
+        )
 
     def levels(self, low: Floats, high: Floats) -> dict[int, list[int]]:
         """Levels that each feature that changes its level may have, beside the chosen one."""
