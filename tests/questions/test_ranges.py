@@ -325,3 +325,19 @@ def test_ranges_hold_the_answer_they_are_around(seed: int) -> None:
     for side in ("both", "away") if cf.status.has_answer else ():
         for name, (low, high) in explainer.ranges(cf, side=side).items():
             assert low <= cf.x[model.features.position(name)] <= high
+
+
+@pytest.mark.parametrize("kind", ["real", "whole"])
+def test_listed_values_are_a_set(kind: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"], None, ["a", "b"])
+    features = clvq.Features([clvq.Feature("a", kind), "b"])
+    listed = [1, 3, 4, 5, 9] if kind == "whole" else [1.0, 2.2, 2.7, 4.2, 9.0]
+    rules = [clvq.OneOf("a", listed), "a <= 7", clvq.Freeze("b")]
+    explainer = clvq.Explainer(model, clvq.Manhattan(), rules, features=features)
+    cf = explainer.explain([0, 0.0], target="b")
+    ranges = explainer.ranges(cf)
+    # By trying all of them.
+    good = {v for v in listed if v <= 7 and model.predict([[v, 0.0]])[0] == "b"}
+    assert ranges["a"] == good
+    words = "a from 3 to 5" if kind == "whole" else "a 2.2 or 2.7 or 4.2"
+    assert ranges.text() == f"It stays b with {words}."

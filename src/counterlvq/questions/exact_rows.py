@@ -16,7 +16,7 @@ from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["ExactRows", "rows_around"]
+__all__ = ["ExactRows", "listed_values", "rows_around"]
 
 Exact = list[Fraction]
 # How far an answer misses a row, and the size of what meets in it beside the values of a point.
@@ -169,8 +169,21 @@ def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
             held[item.absent] = True
         if item.test is not None:
             held[item.test.column] = True
-    held[[rule.column for rule in template.grid.rules]] = True
+    for rule in template.grid.rules:
+        held[rule.column] |= listed_values(template, rule.column) is None
     return held
+
+
+def listed_values(template: ProgramTemplate, column: int) -> list[float] | None:
+    """Values that a column is kept to, one by one; None where it is not, or to intervals."""
+    rules = [rule for rule in template.grid.rules if rule.column == column]
+    if not rules or any(
+        rule.old is not None or any(part.lower != part.upper for part in rule.parts)
+        for rule in rules
+    ):
+        return None
+    sets = [{part.lower for part in rule.parts} for rule in rules]
+    return sorted(set.intersection(*sets))
 
 
 def _least_changes(template: ProgramTemplate, x: Floats, y: Floats) -> list[tuple[Exact, Fraction]]:

@@ -30,7 +30,7 @@ from counterlvq.numeric.tolerances import (
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.questions.exact_rows import ExactRows, rows_around
+from counterlvq.questions.exact_rows import ExactRows, listed_values, rows_around
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
@@ -61,8 +61,9 @@ class Ranges(Mapping[str, Any]):
     """For each feature that changes, the values that it may have: a mapping.
 
     The value of a feature is a pair ``(lower, upper)``, infinite where a side is open, or a set: of
-    levels, and of whole numbers. Every combination of values in these ranges, with all other
-    features as they are in the answer, has a label that was wished for and meets the constraints.
+    levels, of whole numbers, and of values that `OneOf` lists. Every combination of values in these
+    ranges, with all other features as they are in the answer, has a label that was wished for and
+    meets the constraints.
 
     Attributes
     ----------
@@ -221,12 +222,18 @@ def _stated(
 ) -> dict[str, Any]:
     """State a box in the values of the features that change."""
     found: dict[str, Any] = {}
-    spans = asked.prepared_for(cf.original_values).source.coordinates.spans
+    view = asked.prepared_for(cf.original_values)
+    spans = view.source.coordinates.spans
     for j in np.flatnonzero(cf.values != cf.original_values):
         feature, at = asked.features.columns[j], spans[j].start
         if feature.is_number:
             ends = float(low[at]), float(high[at])
-            found[feature.name] = _values(feature, float(values[j]), *ends)
+            listed_here = listed_values(view.template, at)
+            found[feature.name] = (
+                _values(feature, float(values[j]), *ends)
+                if listed_here is None
+                else _among(feature, float(values[j]), listed_here, *ends)
+            )
         else:
             found[feature.name] = frozenset(feature.levels[code] for code in codes[int(j)])
     return found
@@ -272,6 +279,19 @@ def _checked_units(features: Features, units: Any) -> dict[int, float]:
             raise InvalidInputError(f"units[{key!r}] is {value!r}; expected a positive number.")
         found[features.number(key, "units")] = number
     return found
+
+
+def _among(
+    feature: Feature, answer: float, values: Sequence[float], low: float, high: float
+) -> frozenset[Any]:
+    """State those of the listed values that lie in a range; the answer is one of them."""
+    kept = {answer, *(value for value in values if low <= value <= high)}
+    if feature.kind is Kind.DATE:
+        return frozenset(map(date_of, kept))
+    if feature.kind is Kind.WHOLE:
+        step = Fraction(int(feature.grid or 1))
+        return frozenset(int(v) for v in kept if (Fraction(v) - Fraction(answer)) % step == 0)
+    return frozenset(kept)
 
 
 def _values(feature: Feature, answer: float, low: float, high: float) -> Any:
