@@ -341,3 +341,17 @@ def test_listed_values_are_a_set(kind: str) -> None:
     assert ranges["a"] == good
     words = "a from 3 to 5" if kind == "whole" else "a 2.2 or 2.7 or 4.2"
     assert ranges.text() == f"It stays b with {words}."
+
+
+@pytest.mark.parametrize(
+    "rule", [clvq.Quadratic(np.eye(2), 100.0), clvq.If("x0 > 3", then="x1 >= 2"), "x0 + x1 == 3"]
+)
+def test_what_is_held_is_said(rule: clvq.Constraint | str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    explainer = clvq.Explainer(model, constraints=[rule])
+    ranges = explainer.ranges(explainer.explain([0.0, 0.0], target="b"))
+    assert ranges.held == tuple(ranges)
+    assert all(low == high for low, high in ranges.values())
+    assert " were not looked at: constraints are about " in ranges.text()
+    free = clvq.Explainer(model, constraints=["x0 <= 9"])
+    assert free.ranges(free.explain([0.0, 0.0], target="b")).held == ()

@@ -16,7 +16,7 @@ from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["ExactRows", "listed_values", "rows_around"]
+__all__ = ["ExactRows", "held_columns", "listed_values", "rows_around"]
 
 Exact = list[Fraction]
 # How far an answer misses a row, and the size of what meets in it beside the values of a point.
@@ -139,9 +139,7 @@ def rows_around(
     fixed = template.fixed
     at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
     barred = (fixed.A[at_zero] != 0).any(axis=0)
-    # Conditions that no box with an inside meets, or that are not linear: values are kept there.
-    held = _held(template)
-    held |= (template.equalities.A != 0).any(axis=0) | (fixed.A[~at_zero] != 0).any(axis=0)
+    held = held_columns(template)
     A = np.array([[float(value) for value in row] for row, _ in exact]).reshape(len(exact), x.size)
     lower, upper = template.box(x)
     return ExactRows(
@@ -157,9 +155,15 @@ def rows_around(
     )
 
 
-def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
-    """Coordinates that conditions are about which are not linear."""
-    held = np.zeros(template.w.size, dtype=bool)
+def held_columns(template: ProgramTemplate) -> NDArray[np.bool_]:
+    """Coordinates with conditions that are not linear, or that no box with an inside meets, (d,).
+
+    Values are kept there.
+    """
+    fixed = template.fixed
+    at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
+    held: NDArray[np.bool_] = (template.equalities.A != 0).any(axis=0)
+    held |= (fixed.A[~at_zero] != 0).any(axis=0)
     for quadric in template.quadrics:
         held |= (quadric.G != 0).any(axis=0) | (quadric.h != 0)
     for item in template.conditionals:

@@ -30,10 +30,11 @@ from counterlvq.numeric.tolerances import (
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.questions.exact_rows import ExactRows, listed_values, rows_around
+from counterlvq.questions.exact_rows import ExactRows, held_columns, listed_values, rows_around
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
@@ -70,6 +71,9 @@ class Ranges(Mapping[str, Any]):
     prediction : label
         What the model says throughout.
     features : Features
+    held : tuple of str
+        Features of which nothing but the answer's value is looked at: equalities, `Quadratic`, `If`
+        or intervals of values are about them, which leave no box.
 
     Examples
     --------
@@ -90,6 +94,7 @@ class Ranges(Mapping[str, Any]):
     # ranges wherever these hold that row too.
     told: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, float] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         return self.ranges[name]
@@ -118,7 +123,14 @@ class Ranges(Mapping[str, Any]):
             )
             for name, found in self.ranges.items()
         ]
-        return f"It stays {wording.called(self.prediction)} with {listed(parts)}."
+        said = f"It stays {wording.called(self.prediction)} with {listed(parts)}."
+        if not self.held:
+            return said
+        names = listed([shown_text(self.features[name].spoken) for name in self.held])
+        return (
+            f"{said} Other values of {names} were not looked at: constraints are about "
+            f"{'it' if len(self.held) == 1 else 'them'} that leave no range."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return lists of two ends (None for an open one), or of levels, that JSON can hold."""
@@ -159,7 +171,15 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     said = ranges if read is own else _stated(asked, cf, cf.shown.values, *read)
     moved = np.flatnonzero(cf.values != cf.original_values)
     shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
-    return Ranges(ranges, cf.prediction, asked.features, said, shown)
+    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf))
+
+
+def _held(asked: Asks, cf: Counterfactual) -> tuple[str, ...]:
+    """Name the features that change and that constraints hold at the answer."""
+    view = asked.prepared_for(cf.original_values)
+    is_held, spans = held_columns(view.template), view.source.coordinates.spans
+    moved = np.flatnonzero(cf.values != cf.original_values)
+    return tuple(asked.features.columns[j].name for j in moved if is_held[spans[j]].any())
 
 
 def _boxes(
