@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -341,3 +342,67 @@ def test_whole_numbers_are_two_ends_in_json(step: int) -> None:
     told = json.loads(json.dumps(ranges.to_dict()["cards"]))
     stepped = {} if step == 1 else {"step": 5}
     assert told == {"lower": min(ranges["cards"]), "upper": 400, **stepped}
+
+
+def test_a_row_of_the_user_limits_a_range_at_its_plane() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        a, e, held = rng.random() + 0.1, rng.random() + 0.1, rng.normal()
+        limit = a * 6.0 + e * held
+        explainer = clvq.Explainer(
+            model, clvq.Manhattan([1.0, 50.0]), [clvq.Linear({0: a, 1: e}, "<=", limit)]
+        )
+        cf = explainer.explain([0.0, held], target="b")
+        low, high = explainer.ranges(cf)["x0"]
+        assert low <= cf.x[0] <= high
+        assert high == pytest.approx(6.0, rel=1e-12)
+        # The row holds at the end in rational numbers, not only as floats see it.
+        exact = Fraction(a) * Fraction(high) + Fraction(e) * Fraction(float(cf.x[1]))
+        assert exact <= Fraction(limit)
+
+
+@pytest.mark.parametrize("seed", [*range(12), 113])  # an end of 113 was 1e-9 beyond its answer
+def test_ranges_hold_the_answer_they_are_around(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-6, 7, size=3) if seed % 2 == 0 else np.ones(3)
+    points = rng.normal(size=(4, 3)) * 2 * scale
+    model = clvq.PrototypeModel(points, ["a", "b", "a", "b"], rng.normal(size=(3, 3)) / scale)
+    x, a = rng.normal(size=3) * 2 * scale, rng.normal(size=3) / scale
+    right = float(a @ x - abs(rng.normal()))  # the input breaks it, and the answer lies on it
+    row = clvq.Linear(dict(enumerate(a)), "<=", right)
+    explainer = clvq.Explainer(model, clvq.Chebyshev(1 / scale), [clvq.AtMost(2), row])
+    cf = explainer.explain(x)
+    for side in ("both", "away") if cf.status.has_answer else ():
+        for name, (low, high) in explainer.ranges(cf, side=side).items():
+            assert low <= cf.x[model.features.position(name)] <= high
+
+
+@pytest.mark.parametrize("kind", ["real", "whole"])
+def test_listed_values_are_a_set(kind: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"], None, ["a", "b"])
+    features = clvq.Features([clvq.Feature("a", kind), "b"])
+    listed = [1, 3, 4, 5, 9] if kind == "whole" else [1.0, 2.2, 2.7, 4.2, 9.0]
+    rules = [clvq.OneOf("a", listed), "a <= 7", clvq.Freeze("b")]
+    explainer = clvq.Explainer(model, clvq.Manhattan(), rules, features=features)
+    cf = explainer.explain([0, 0.0], target="b")
+    ranges = explainer.ranges(cf)
+    # By trying all of them.
+    good = {v for v in listed if v <= 7 and model.predict([[v, 0.0]])[0] == "b"}
+    assert ranges["a"] == good
+    words = "a from 3 to 5" if kind == "whole" else "a 2.2 or 2.7 or 4.2"
+    assert ranges.text() == f"It stays b with {words}."
+
+
+@pytest.mark.parametrize(
+    "rule", [clvq.Quadratic(np.eye(2), 100.0), clvq.If("x0 > 3", then="x1 >= 2"), "x0 + x1 == 3"]
+)
+def test_what_is_held_is_said(rule: clvq.Constraint | str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    explainer = clvq.Explainer(model, constraints=[rule])
+    ranges = explainer.ranges(explainer.explain([0.0, 0.0], target="b"))
+    assert ranges.held == tuple(ranges)
+    assert all(low == high for low, high in ranges.values())
+    assert " were not looked at: constraints are about " in ranges.text()
+    free = clvq.Explainer(model, constraints=["x0 <= 9"])
+    assert free.ranges(free.explain([0.0, 0.0], target="b")).held == ()

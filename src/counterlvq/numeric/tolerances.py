@@ -106,6 +106,9 @@ CLOSE_SCORES = 2.0**-40
 CLOSE_CALL = 2.0**-30
 # A box with less room than this share of its sides is a point, but for rounding.
 NO_ROOM = 2.0**-40
+# By which share ends of a range are pulled in first where a row does not hold; more follows. That
+# the row holds then is decided in rational numbers.
+FIRST_PULL = 2.0**-51
 # Of the quadratic form of a matrix, the share that its factor keeps. One that keeps less than
 # GOOD_SHARE is looked for in whole numbers as well; one that keeps NEARLY_ALL is not corrected.
 GOOD_SHARE = 1.0 - 2.0**-20

@@ -12,12 +12,18 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["ExactRows", "rows_around"]
+__all__ = ["ExactRows", "held_columns", "listed_values", "rows_around"]
 
 Exact = list[Fraction]
+# How far an answer misses a row, and the size of what meets in it beside the values of a point.
+Miss = tuple[Fraction, Fraction]
+_NONE = (Fraction(0), Fraction(0))
+# By how much more ends are pulled in each time that a row does not hold.
+_PULL_GROWTH = 8.0
 
 
 @final
@@ -29,6 +35,7 @@ class ExactRows:
     b: Floats  # (m,) rounded
     exact: tuple[tuple[Exact, Fraction], ...]  # the rows themselves
     is_cell: NDArray[np.bool_]  # (m,)
+    misses: tuple[Miss, ...]  # what rounding leaves of constraints that the answer misses by it
     held: NDArray[np.bool_]  # (d,) coordinates that other conditions than these are about
     barred: NDArray[np.bool_]  # (d,) coordinates that have to be 0
     lower: Floats  # (d,) bounds of single coordinates
@@ -51,25 +58,62 @@ class ExactRows:
         Coordinates in a slice of `levels` are 0 but for the listed one of which each is 1 in turn,
         None for none of them. Rows of a cell have to hold by more than `lead`, or strictly.
         """
-        if not (low <= high).all():
-            return False
+        rows = range(len(self.exact))
+        return bool((low <= high).all()) and all(
+            self.holds(k, low, high, levels, lead) for k in rows
+        )
+
+    def holds(
+        self,
+        k: int,
+        low: Floats,
+        high: Floats,
+        levels: Sequence[tuple[slice, Sequence[int | None]]],
+        lead: float,
+    ) -> bool:
+        """Whether one row does.
+
+        An answer may miss a constraint by rounding, as a share of the numbers that meet in it.
+        What misses it no more, as a share and in all, is as good. The worst corner decides that
+        too: on the way from it a row gains more than the share loses.
+        """
+        row, right = self.exact[k]
         apart = np.zeros(low.size, dtype=bool)
         for span, _ in levels:
             apart[span] = True
-        for (row, right), is_cell in zip(self.exact, self.is_cell, strict=True):
-            most = Fraction(0)
-            for j in np.flatnonzero(~apart):
-                if row[j]:
-                    end = high[j] if row[j] > 0 else low[j]
-                    if not np.isfinite(end):
-                        return False
-                    most += row[j] * Fraction(float(end))
-            for _, points in levels:
-                most += max(Fraction(0) if p is None else row[p] for p in points)
-            room = right - most
-            if room < 0 or (is_cell and room <= Fraction(lead)):
-                return False
-        return True
+        most, (missed, size) = Fraction(0), self.misses[k]
+        for j in np.flatnonzero(~apart):
+            if row[j]:
+                end = high[j] if row[j] > 0 else low[j]
+                if not np.isfinite(end):
+                    return False
+                most += row[j] * Fraction(float(end))
+                size += abs(row[j] * Fraction(float(end)))
+        for _, points in levels:
+            most += max(Fraction(0) if p is None else row[p] for p in points)
+        room = right - most
+        if self.is_cell[k]:
+            return room > 0 and room > Fraction(lead)
+        return room >= -min(missed, Fraction(INEQUALITY_ROUNDING) * size)
+
+    def tightened(
+        self, low: Floats, high: Floats, middle: Floats, lead: float
+    ) -> tuple[Floats, Floats]:
+        """Pull ends towards a point of the box at which every row holds, until each holds in all.
+
+        Row by row, and only the ends that count in it: a smaller box never breaks a row.
+        """
+        low, high = low.copy(), high.copy()
+        for k, (row, _) in enumerate(self.exact):
+            signs = np.array([(value > 0) - (value < 0) for value in row])
+            share = FIRST_PULL
+            while not self.holds(k, low, high, (), lead) and share <= 1.0:
+                for ends, counts in ((high, signs > 0), (low, signs < 0)):
+                    width = (ends - middle)[counts]
+                    kept = (1.0 - share) * width if share < 1.0 else 0.0
+                    ends[counts] = middle[counts] + kept
+                share *= _PULL_GROWTH
+        return low, high
 
 
 def rows_around(
@@ -83,15 +127,19 @@ def rows_around(
     """State the cell of a prototype and the constraints on the way from x to y, exactly."""
     exact = [*_cell(model, rivals, prototype)]
     cells = len(exact)
+    misses = [_NONE] * cells
     for rows in (template.inequalities, template.bounds):
         exact += _stated(rows, x)
+        misses += [
+            _miss(*row, size, y)
+            for row, size in zip(exact[len(misses) :], _sizes(rows, x), strict=True)
+        ]
     exact += _least_changes(template, x, y)
+    misses += [_NONE] * (len(exact) - len(misses))
     fixed = template.fixed
     at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
     barred = (fixed.A[at_zero] != 0).any(axis=0)
-    # Conditions that no box with an inside meets, or that are not linear: values are kept there.
-    held = _held(template)
-    held |= (template.equalities.A != 0).any(axis=0) | (fixed.A[~at_zero] != 0).any(axis=0)
+    held = held_columns(template)
     A = np.array([[float(value) for value in row] for row, _ in exact]).reshape(len(exact), x.size)
     lower, upper = template.box(x)
     return ExactRows(
@@ -99,6 +147,7 @@ def rows_around(
         np.array([float(right) for _, right in exact]),
         tuple(exact),
         np.arange(len(exact)) < cells,
+        tuple(misses),
         held,
         barred,
         lower,
@@ -106,9 +155,15 @@ def rows_around(
     )
 
 
-def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
-    """Coordinates that conditions are about which are not linear."""
-    held = np.zeros(template.w.size, dtype=bool)
+def held_columns(template: ProgramTemplate) -> NDArray[np.bool_]:
+    """Coordinates with conditions that are not linear, or that no box with an inside meets, (d,).
+
+    Values are kept there.
+    """
+    fixed = template.fixed
+    at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
+    held: NDArray[np.bool_] = (template.equalities.A != 0).any(axis=0)
+    held |= (fixed.A[~at_zero] != 0).any(axis=0)
     for quadric in template.quadrics:
         held |= (quadric.G != 0).any(axis=0) | (quadric.h != 0)
     for item in template.conditionals:
@@ -118,8 +173,21 @@ def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
             held[item.absent] = True
         if item.test is not None:
             held[item.test.column] = True
-    held[[rule.column for rule in template.grid.rules]] = True
+    for rule in template.grid.rules:
+        held[rule.column] |= listed_values(template, rule.column) is None
     return held
+
+
+def listed_values(template: ProgramTemplate, column: int) -> list[float] | None:
+    """Values that a column is kept to, one by one; None where it is not, or to intervals."""
+    rules = [rule for rule in template.grid.rules if rule.column == column]
+    if not rules or any(
+        rule.old is not None or any(part.lower != part.upper for part in rule.parts)
+        for rule in rules
+    ):
+        return None
+    sets = [{part.lower for part in rule.parts} for rule in rules]
+    return sorted(set.intersection(*sets))
 
 
 def _least_changes(template: ProgramTemplate, x: Floats, y: Floats) -> list[tuple[Exact, Fraction]]:
@@ -177,6 +245,19 @@ def _stated(rows: LinearConditions, x: Floats) -> list[tuple[Exact, Fraction]]:
         (_fractions(a), Fraction(float(v)) - _dot(_fractions(r), given))
         for a, r, v in zip(rows.A, rows.R, rows.v, strict=True)
     ]
+
+
+def _sizes(rows: LinearConditions, x: Floats) -> list[Fraction]:
+    """Size of the numbers that meet in each row, but for the values of a point."""
+    given = _fractions(np.abs(x))
+    return [
+        abs(Fraction(float(v))) + _dot(_fractions(np.abs(r)), given)
+        for r, v in zip(rows.R, rows.v, strict=True)
+    ]
+
+
+def _miss(row: Exact, right: Fraction, size: Fraction, y: Floats) -> Miss:
+    return max(_dot(row, _fractions(y)) - right, Fraction(0)), size
 
 
 def _fractions(values: Floats) -> Exact:

@@ -32,7 +32,8 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
     unit = f" {shown_text(feature.unit)}" if feature.unit else ""
     if not isinstance(found, tuple):
         values = sorted(found) if feature.is_number else sorted(found, key=feature.code)
-        if feature.is_number and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        is_whole = feature.is_number and not feature.is_real
+        if is_whole and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
             found = values[0], values[-1]
         else:
             parts = [_value(feature, value, wording) for value in values]

@@ -8,7 +8,7 @@ floats, and then each row is proved in rational numbers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -30,10 +30,11 @@ from counterlvq.numeric.tolerances import (
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.questions.exact_rows import ExactRows, rows_around
+from counterlvq.questions.exact_rows import ExactRows, held_columns, listed_values, rows_around
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
@@ -51,7 +52,7 @@ _MOST_LISTED = 10_000
 # How far an open side is followed where a foreign `predict` decides, whose rounding grows: so many
 # times the numbers that are about.
 _FAR = 1024.0
-# How much more a box is pulled in by each time that it is not proved, and how often.
+# How much farther in a point is looked for each time that it is not proved, and how often.
 _PULL_GROWTH, _PULLS = 8.0, 12
 
 
@@ -61,8 +62,9 @@ class Ranges(Mapping[str, Any]):
     """For each feature that changes, the values that it may have: a mapping.
 
     The value of a real number or a date is a pair ``(lower, upper)``, infinite where a side is
-    open. That of a feature with levels is a set of them, and that of a whole number the set of all
-    its values, up to 10,000; where there are more, or a side is open, a pair as well.
+    open, or a set where `OneOf` lists its values. That of a feature with levels is a set of them,
+    and that of a whole number the set of all its values, up to 10,000; where there are more, or a
+    side is open, a pair as well.
 
     Every combination of values in these ranges, with all other features as they are in the answer,
     has a label that was wished for and meets the constraints.
@@ -72,6 +74,9 @@ class Ranges(Mapping[str, Any]):
     prediction : label
         What the model says throughout.
     features : Features
+    held : tuple of str
+        Features of which nothing but the answer's value is looked at: equalities, `Quadratic`, `If`
+        or intervals of values are about them, which leave no box.
 
     Examples
     --------
@@ -92,6 +97,7 @@ class Ranges(Mapping[str, Any]):
     # ranges wherever these hold that row too.
     told: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, float] = field(default_factory=dict)
+    held: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> Any:
         return self.ranges[name]
@@ -120,7 +126,14 @@ class Ranges(Mapping[str, Any]):
             )
             for name, found in self.ranges.items()
         ]
-        return f"It stays {wording.called(self.prediction)} with {listed(parts)}."
+        said = f"It stays {wording.called(self.prediction)} with {listed(parts)}."
+        if not self.held:
+            return said
+        names = listed([shown_text(self.features[name].spoken) for name in self.held])
+        return (
+            f"{said} Other values of {names} were not looked at: constraints are about "
+            f"{'it' if len(self.held) == 1 else 'them'} that leave no range."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return two ends (None for an open one), or a list of levels, that JSON can hold.
@@ -130,13 +143,13 @@ class Ranges(Mapping[str, Any]):
         out: dict[str, Any] = {}
         for name, found in self.ranges.items():
             feature = self.features[name]
-            if isinstance(found, tuple) or feature.is_number:
+            if isinstance(found, tuple) or _has_no_gaps(found, feature):
                 ends = found if isinstance(found, tuple) else (min(found), max(found))
                 out[name] = {"lower": _plain(ends[0]), "upper": _plain(ends[1])}
                 if feature.kind is Kind.WHOLE and feature.grid not in (None, 1.0):
                     out[name]["step"] = _plain(feature.grid)
             else:
-                levels = sorted(found, key=feature.code)
+                levels = sorted(found, key=None if feature.is_number else feature.code)
                 out[name] = {"values": [_plain(value) for value in levels]}
         return out
 
@@ -144,6 +157,13 @@ class Ranges(Mapping[str, Any]):
         return self.text()
 
     __repr__ = __str__
+
+
+def _has_no_gaps(found: Collection[Any], feature: Feature) -> bool:
+    """Whether a set holds every whole number between its ends."""
+    if feature.kind is not Kind.WHOLE:
+        return False
+    return (max(found) - min(found)) / (feature.grid or 1.0) + 1 == len(found)
 
 
 def _plain(value: Any) -> Any:
@@ -170,7 +190,15 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     said = ranges if read is own else _stated(asked, cf, cf.shown.values, *read)
     moved = np.flatnonzero(cf.values != cf.original_values)
     shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
-    return Ranges(ranges, cf.prediction, asked.features, said, shown)
+    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf))
+
+
+def _held(asked: Asks, cf: Counterfactual) -> tuple[str, ...]:
+    """Name the features that change and that constraints hold at the answer."""
+    view = asked.prepared_for(cf.original_values)
+    is_held, spans = held_columns(view.template), view.source.coordinates.spans
+    moved = np.flatnonzero(cf.values != cf.original_values)
+    return tuple(asked.features.columns[j].name for j in moved if is_held[spans[j]].any())
 
 
 def _boxes(
@@ -233,12 +261,18 @@ def _stated(
 ) -> dict[str, Any]:
     """State a box in the values of the features that change."""
     found: dict[str, Any] = {}
-    spans = asked.prepared_for(cf.original_values).source.coordinates.spans
+    view = asked.prepared_for(cf.original_values)
+    spans = view.source.coordinates.spans
     for j in np.flatnonzero(cf.values != cf.original_values):
         feature, at = asked.features.columns[j], spans[j].start
         if feature.is_number:
             ends = float(low[at]), float(high[at])
-            found[feature.name] = _values(feature, float(values[j]), *ends)
+            listed_here = listed_values(view.template, at)
+            found[feature.name] = (
+                _values(feature, float(values[j]), *ends)
+                if listed_here is None
+                else _among(feature, float(values[j]), listed_here, *ends)
+            )
         else:
             found[feature.name] = frozenset(feature.levels[code] for code in codes[int(j)])
     return found
@@ -296,6 +330,19 @@ def _checked_units(features: Features, units: Any) -> dict[int, float]:
             raise InvalidInputError(f"units[{key!r}] is {value!r}; expected a positive number.")
         found[features.number(key, "units")] = number
     return found
+
+
+def _among(
+    feature: Feature, answer: float, values: Sequence[float], low: float, high: float
+) -> frozenset[Any]:
+    """State those of the listed values that lie in a range; the answer is one of them."""
+    kept = {answer, *(value for value in values if low <= value <= high)}
+    if feature.kind is Kind.DATE:
+        return frozenset(map(date_of, kept))
+    if feature.kind is Kind.WHOLE:
+        step = Fraction(int(feature.grid or 1))
+        return frozenset(int(v) for v in kept if (Fraction(v) - Fraction(answer)) % step == 0)
+    return frozenset(kept)
 
 
 def _values(feature: Feature, answer: float, low: float, high: float) -> Any:
@@ -394,17 +441,33 @@ class _Box:
 
     def widest(self) -> tuple[Floats, Floats]:
         """Find the ends of a box in which every row is proved to hold, (d,) each."""
-        rows, at = self.rows, self._places()
-        scale = max(float(np.abs(rows.leads).max(initial=0.0)), self.lead)
+        middle = self._middle()
+        found = None if middle is None else self._solved(middle)
+        if middle is None or found is None:
+            return self.y.copy(), self.y.copy()  # the answer itself, which was judged already
+        return self.rows.tightened(*self._snapped(*found, middle), middle, self.lead)
+
+    def _middle(self) -> Floats | None:
+        """Find a point at which every row is proved to hold: the answer, or one next to it."""
+        rows, y, at = self.rows, self.y, self._places()
+        if rows.hold(y, y, (), self.lead):
+            return y
+        A, scale = self._scaled(at)
+        sizes = np.abs(rows.A) @ np.abs(y) + np.abs(rows.b)
+        sizes[rows.is_cell] = max(float(np.abs(rows.leads).max(initial=0.0)), self.lead)
+        room = rows.b - rows.A @ y - np.where(rows.is_cell, self.lead, 0.0)
         pull = 0.0
-        for _ in range(_PULLS):
-            box = self._solved(at, pull)
-            if box is not None:
-                for ends in (self._snapped(*box), box):
-                    if rows.hold(*ends, (), self.lead):
-                        return ends
-            pull = max(_PULL_GROWTH * pull, NO_ROOM * scale)
-        return self.y.copy(), self.y.copy()  # the answer itself, which was judged already
+        for _ in range(_PULLS if at.size else 0):
+            pulled = np.where(A.any(axis=1), pull * sizes, 0.0)
+            shift = _least_shift(A, (room - pulled) / scale)
+            if shift is not None:
+                middle = y.copy()
+                middle[at] += shift * self.size[at]
+                is_near = bool((np.abs(middle - y) <= self.reach).all())
+                if is_near and rows.hold(middle, middle, (), self.lead):
+                    return middle
+            pull = max(_PULL_GROWTH * pull, NO_ROOM)
+        return None
 
     def _places(self) -> NDArray[np.intp]:
         return np.flatnonzero(self.up | self.down)
@@ -414,21 +477,21 @@ class _Box:
         A = self.rows.A
         return self.up & ~(A > 0).any(axis=0), self.down & ~(A < 0).any(axis=0)
 
-    def _solved(self, at: NDArray[np.intp], pull: float) -> tuple[Floats, Floats] | None:
-        """Solve for the widest box, with the rows of the cell pulled in by `pull`."""
-        y, rows, size = self.y, self.rows, self.size[at]
-        low, high = y.copy(), y.copy()
+    def _scaled(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Rows over the columns that may move, of order 1, and what they were divided by."""
+        A = self.rows.A[:, at] * self.size[at]
+        scale = np.abs(A).max(axis=1, initial=0.0)
+        scale = np.where(scale > 0, scale, 1.0)
+        return A / scale[:, None], scale
+
+    def _solved(self, middle: Floats) -> tuple[Floats, Floats] | None:
+        """Solve for the widest box around a point, in floats."""
+        y, rows, at = self.y, self.rows, self._places()
+        low, high = middle.copy(), middle.copy()
         if not at.size:
             return low, high
-        A = rows.A[:, at] * size
-        scale = np.abs(A).max(axis=1)
-        scale = np.where(scale > 0, scale, 1.0)
-        A = A / scale[:, None]
-        room = (rows.b - rows.A @ y - np.where(rows.is_cell, self.lead + pull, 0.0)) / scale
-        shift = _least_shift(A, room)
-        if shift is None:
-            return None
-        room = np.maximum(room - A @ shift, 0.0)
+        size, (A, scale) = self.size[at], self._scaled(at)
+        room = rows.b - rows.A @ middle - np.where(rows.is_cell, self.lead, 0.0)
         open_up, open_down = (side[at] for side in self._open())
         farthest = self.reach[at] / size
         limits = [
@@ -441,24 +504,26 @@ class _Box:
         worth = size / self.unit[at]
         gain = np.tile(worth / worth.max(), 2)
         planes = np.hstack([np.maximum(A, 0.0), np.maximum(-A, 0.0)])
-        widths = _solution(-gain, planes, room, limits)
+        widths = _solution(-gain, planes, np.maximum(room, 0.0) / scale, limits)
         if widths is None:
             return None
-        above, below = widths.reshape(2, at.size) * size
-        middle = y[at] + shift * size
-        high[at], low[at] = middle + above, middle - below
+        above, below = np.maximum(widths, 0.0).reshape(2, at.size) * size
+        high[at], low[at] = middle[at] + above, middle[at] - below
         high[at[open_up]] = (y + self.reach)[at[open_up]]
         low[at[open_down]] = (y - self.reach)[at[open_down]]
         return np.maximum(low, y - self.reach), np.minimum(high, y + self.reach)
 
-    def _snapped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-        """Take ends for the answer, or for bounds, where they nearly are: solvers are not exact."""
+    def _snapped(self, low: Floats, high: Floats, middle: Floats) -> tuple[Floats, Floats]:
+        """Take ends for the point, or for bounds, where they nearly are: solvers are not exact."""
         near, rows = HELD_WITH_EQUALITY * self.size, self.rows
-        ends = [np.minimum(low, self.y), np.maximum(high, self.y)]
+        ends = [low, high]
         for k, bound in enumerate((rows.lower, rows.upper)):
-            for goal in (bound, self.y):
+            for goal in (bound, middle):
                 ends[k] = np.where(np.abs(ends[k] - goal) <= near, goal, ends[k])
-        return np.maximum(ends[0], rows.lower), np.minimum(ends[1], rows.upper)
+        return (
+            np.minimum(np.maximum(ends[0], rows.lower), middle),
+            np.maximum(np.minimum(ends[1], rows.upper), middle),
+        )
 
     def levels(self, low: Floats, high: Floats) -> dict[int, list[int]]:
         """Levels that each feature that changes its level may have, beside the chosen one."""
