@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
 from tests.support.quick import seeds, some
+from tests.support.shell import called
 
 LABELS = np.array(["granted", "refused", "unsure"])
 
@@ -188,3 +190,18 @@ def test_time_is_shared_by_all_parts() -> None:
         assert cf.lower_bound <= cf.cost
         if cf.status.has_answer:
             assert keeps(model, 0.5, cf.x, target)
+
+
+def test_cents_next_to_the_nearest_are_tried_where_those_miss_the_rule(tmp_path: Path) -> None:
+    """Debt alone, cent by cent, is one way to an answer; none that is found costs more."""
+    model, row = Path(__file__).parents[1] / "data" / "loans.clvq", tmp_path / "row.csv"
+    row.write_text("income,age,cards,debt,job\n2487.0,39,4,2238.82,clerk\n")
+    words = ["explain", str(model), str(row), "--target", "yes", "--confidence", "similarity=0.3"]
+    free, frozen = (
+        called(*words, *more, "--output", name, cwd=tmp_path)
+        for name, more in (("free.csv", []), ("frozen.csv", ["--freeze", "age"]))
+    )
+    assert free.returncode == frozen.returncode == 0
+    costs = [pd.read_csv(tmp_path / name) for name in ("free.csv", "frozen.csv")]
+    assert costs[0]["status"][0] == "optimal"
+    assert costs[0]["cost"][0] <= costs[1]["cost"][0] + 1e-9

@@ -163,7 +163,7 @@ def _has_no_gaps(found: Collection[Any], feature: Feature) -> bool:
     """Whether a set holds every whole number between its ends."""
     if feature.kind is not Kind.WHOLE:
         return False
-    return (max(found) - min(found)) / (feature.grid or 1.0) + 1 == len(found)
+    return bool((max(found) - min(found)) / (feature.grid or 1.0) + 1 == len(found))
 
 
 def _plain(value: Any) -> Any:

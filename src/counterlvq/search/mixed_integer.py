@@ -7,6 +7,7 @@ is answered as any other. Under a shared metric the relaxation of a box is a con
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -175,7 +176,22 @@ class MixedBranching(Branching):
         return Frames(cells.rival_metrics)
 
     def _search_from(self, prototype: int, point: Floats) -> None:
+        before = self._cost
         self._complete(prototype, point)
+        if self._cost < before or self.question.template.grid.lattice.size < point.size:
+            return
+        # Nothing is left that could make up for rounding: the nearest point of the grid may lie
+        # outside of the border that the relaxed point lies on, and one next to it inside.
+        for other in self._rounded_otherwise(point):
+            self._complete(prototype, other)
+
+    def _rounded_otherwise(self, point: Floats) -> Iterator[Floats]:
+        """Take one feature after another to its neighbour on the grid that is not the nearest."""
+        for j in np.flatnonzero(self.question.ticks.miss(point) > ON_GRID).tolist():
+            for low, _ in self._neighbours(j, point)[1:]:
+                other = point.copy()
+                other[j] = low
+                yield other
 
     def _complete(self, prototype: int, point: Floats) -> None:
         """Hold the grid at its nearest point, and look for the best of the rest."""
