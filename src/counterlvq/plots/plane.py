@@ -112,7 +112,8 @@ def _draw_key(ax: Axes, keys: list[Any], *, fill_figure: bool) -> None:
         place = {"loc": "upper left", "bbox_to_anchor": (-0.02, -0.115), "borderaxespad": 0.0}
     for columns in (2, 1) if len(keys) > _IN_ONE_COLUMN else (1,):
         legend = (figure if fill_figure else ax).legend(ncols=columns, **place, **looks)
-        room = figure.bbox.width / legend.get_window_extent().width
+        with style.measuring():
+            room = figure.bbox.width / legend.get_window_extent().width
         if room >= 1.0:
             return
         if columns > 1:

@@ -31,6 +31,7 @@ __all__ = [
     "caption",
     "class_colours",
     "clear_frame",
+    "measuring",
     "new_figure",
     "require_matplotlib",
     "say",
@@ -170,10 +171,16 @@ def write_beside_bars(ax: Axes, bars: list[tuple[int, float, str]]) -> None:
 def _lay_out(ax: Axes) -> None:
     """Let names beside the axes take their room, before anything is measured by the axes."""
     if hasattr(ax.figure, "draw_without_rendering"):  # a part of a figure has its place
-        with warnings.catch_warnings():
-            # What letters a font lacks is said when they are drawn.
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        with measuring():
             ax.figure.draw_without_rendering()
+
+
+@contextmanager
+def measuring() -> Iterator[None]:
+    """Measure words without a word: what letters a font lacks is said when they are drawn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
 
 
 def say(ax: Axes, cf: Counterfactual) -> Axes:
