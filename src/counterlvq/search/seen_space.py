@@ -20,6 +20,7 @@ from counterlvq.cells import LocalCells
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
 from counterlvq.programs.nonconvex import Box, FormSides, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
@@ -47,6 +48,8 @@ _OF_GAP, _LOOSE = 0.1, 0.05
 # A rival that comes as near as this share of the distances matters to a relaxation; where there
 # are no more than these, all of them do.
 _NEAR, _FEW_RIVALS = 0.05, 10
+# Matrices of the size of the equations that one step holds.
+_COPIES = 4.0
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 # How many directions are tried before a box is left as it is, and the cosine from which a direction
@@ -84,8 +87,22 @@ class SeenBranching(Branching):
     def _cell(self, prototype: int, problem: NonconvexProgram) -> Question:
         known = self._cells.get(prototype)
         if known is None:
+            self._refuse_too_large()
             known = self._cells[prototype] = Question.of(problem, self.space)
         return known
+
+    def _refuse_too_large(self) -> None:
+        """Refuse relaxations of absolute costs whose equations memory cannot hold."""
+        if self.question.convex.L.shape[0]:
+            return
+        k, n, m = self.space.size, self.question.x.size, self.question.cells.rivals.size
+        equations = 0.5 * (k + 1) * (k + 2) + n + m
+        refuse_too_large(
+            f"a proof over {n:,} features under local metrics, with a number for each pair of "
+            f"the {k:,} directions that they see,",
+            _COPIES * FLOAT * equations**2,
+            'freeze features, or ask with method="ccp", which proves nothing',
+        )
 
     def _takes_too_long(self) -> bool:
         """Whether time is up, or a step would take too much of it: they end between two steps."""
