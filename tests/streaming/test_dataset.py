@@ -490,11 +490,11 @@ def test_finished_parts_are_not_computed_again(
     explained(source, tmp_path / "whole")
     real, seen = DatasetRun.answer, []
 
-    def answer(self: DatasetRun, part: Any, count: Any = None) -> dict[str, int]:
+    def answer(self: DatasetRun, part: Any, *more: Any) -> dict[str, int]:
         if len(seen) == 2:
             raise KeyboardInterrupt
         seen.append(part.name)
-        return real(self, part, count)
+        return real(self, part, *more)
 
     monkeypatch.setattr(DatasetRun, "answer", answer)
     with pytest.raises(KeyboardInterrupt):
@@ -722,7 +722,7 @@ def test_files_of_other_columns_are_refused(source: Path, tmp_path: Path) -> Non
 def test_bad_row_is_told_with_its_place_in_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, part_rows: int
 ) -> None:
-    monkeypatch.setattr("counterlvq.streaming.sources.BATCH_ROWS", 2)
+    monkeypatch.setattr("counterlvq.streaming.parquet_source.BATCH_ROWS", 2)
     monkeypatch.setattr("counterlvq.streaming.csv_source.BATCH_ROWS", 2)
     numbers = [None if i in (7, 8) else float(i) for i in range(10)]
     table, path = plain_table(10).set_column(1, "u", pa.array(numbers)), tmp_path / f"t.{kind}"

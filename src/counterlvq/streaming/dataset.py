@@ -24,13 +24,14 @@ from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder, counts_of
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
-from counterlvq.streaming.sources import ParquetSource, Part, Source
+from counterlvq.streaming.parquet_source import ParquetSource
+from counterlvq.streaming.sources import Part, PartBatches, Source
 from counterlvq.streaming.targets import ColumnTarget
 from counterlvq.types import Status
 
 __all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
-_FORMAT = 4
+_FORMAT = 5
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
 
@@ -90,10 +91,15 @@ class DatasetRun:
     asked: dict[str, str]  # in words
     left_out: tuple[LeftOut, ...] = ()
 
-    def answer(self, part: Part, count: Callable[[int], object] | None = None) -> dict[str, int]:
+    def answer(
+        self,
+        part: Part,
+        count: Callable[[int], object] | None = None,
+        read: Callable[[Part], PartBatches] | None = None,
+    ) -> dict[str, int]:
         """Answer and write one part; returns how many rows have which status."""
         schema = self.question.output_schema
-        answers = self._answers(part, schema, count)
+        answers = self._counted(self.answers(part, count, read), schema)
         return self.folder.write_part(part.name, self.seal(part), schema, answers)
 
     def seal(self, part: Part) -> str:
@@ -108,17 +114,24 @@ class DatasetRun:
         source = {**self.identity["source"], "files": files}
         return digest({**self.identity, "source": source})
 
-    def _answers(
-        self, part: Part, schema: Any, count: Callable[[int], object] | None
-    ) -> Iterator[tuple[Any, dict[str, int]]]:
+    def _counted(self, answers: Iterator[Any], schema: Any) -> Iterator[tuple[Any, dict[str, int]]]:
         at = schema.get_field_index(f"{self.question.prefix}status")
-        for answers in self.answers(part, count):
-            yield answers, counts_of(answers.column(at))
+        for batch in answers:
+            yield batch, counts_of(batch.column(at))
 
-    def answers(self, part: Part, count: Callable[[int], object] | None = None) -> Iterator[Any]:
-        """Answer the rows of a part, a record batch at a time; `count` is told as they come."""
+    def answers(
+        self,
+        part: Part,
+        count: Callable[[int], object] | None = None,
+        read: Callable[[Part], PartBatches] | None = None,
+    ) -> Iterator[Any]:
+        """Answer the rows of a part, a record batch at a time.
+
+        `count` is told how many are answered as they come; `read` is that of a source whose parts
+        are read in turn.
+        """
         before = 0
-        for batch, problems in self.source.batches(part):
+        for batch, problems in (read or self.source.batches)(part):
             try:
                 found = self.question.answer(
                     batch, problems, partial(self.source.row_name, part, before), count
@@ -218,8 +231,9 @@ def explain_dataset(
     target_column : str, optional
         Instead of `target`: the column that holds a label for each row, whatever labels there are.
     part_rows : int, optional
-        Rows of a part, which is what a run that is killed may lose; row groups of Parquet are
-        taken together and never divided. By default as many as the run that has begun the folder
+        Rows of a part, which is what a run that is killed may lose. Row groups of Parquet are
+        taken together until they have so many, and those of over four times as many are divided,
+        into 64 pieces at most. By default as many as the run that has begun the folder
         has taken; in a new one 262,144, for whole numbers and levels 16,384, and 1,024 where
         rows are answered one by one: local metrics, a confidence, `AtMost`, columns that the
         model sees through a function, whole numbers with a `time_limit`.
@@ -285,9 +299,10 @@ def explain_dataset(
         total = sum(part.rows for part in run.parts)
         tell = on_part or (lambda *_: None)
         tell(len(done), len(run.parts), _total(done), total)
-        with progress_bar(total, progress, _total(done)) as count:
+        shown = progress_bar(total, progress, _total(done))
+        with shown as count, run.source.in_turn() as read:
             for part in left:
-                done[part.name] = run.answer(part, count)
+                done[part.name] = run.answer(part, count, read)
                 tell(len(done), len(run.parts), _total(done), total)
                 if monotonic() - told_at > _OFTEN:
                     run.folder.write_manifest(run.manifest(done))

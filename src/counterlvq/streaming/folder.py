@@ -38,7 +38,7 @@ _LOCK = ".lock"
 _PENDING = ".pending"
 # What a run that was ended leaves behind; other hidden files are the user's.
 _LEFT = re.compile(
-    r"\.(part-\d{5,}-\d{5,}\.parquet\.[0-9a-f]{16}\.pending"
+    r"\.(part-\d{5,}-\d{5,}(-\d{10,})?\.parquet\.[0-9a-f]{16}\.pending"
     r"|_manifest\.json\.[0-9a-f]{16}\.part)",
     re.ASCII,
 )
