@@ -19,6 +19,8 @@ __all__ = ["PART_ROWS", "difference", "words_for"]
 PART_ROWS = {BatchWay.KERNEL: 1 << 18, BatchWay.LATTICE: 1 << 14, BatchWay.ONE_BY_ONE: 1 << 10}
 # Letters that are shown of words in which two questions differ.
 _LONGEST = 120
+# What stands between the items of a list in words.
+_BETWEEN = "; "
 
 
 def words_for(question: BatchQuestion) -> dict[str, str]:
@@ -45,10 +47,25 @@ def difference(begun: Any, asked: Mapping[str, str]) -> str:
     for name, words in asked.items():
         before = begun.get(name)
         if isinstance(before, str) and before != words:
-            return (
-                f": {name} was {visible(before, _LONGEST)}, and now is {visible(words, _LONGEST)}"
-            )
+            old, new = (visible(text, _LONGEST) for text in _apart(before, words))
+            return f": {name} was {old}, and now is {new}"
     return ""
+
+
+def _apart(before: str, now: str) -> tuple[str, str]:
+    """Leave out what two lists have in common, so that the difference is not cut away.
+
+    Examples
+    --------
+    >>> _apart("a <= 1; b <= 2; c <= 3", "a <= 1; b <= 4; c <= 3")
+    ('b <= 2', 'b <= 4')
+    """
+    old, new = before.split(_BETWEEN), now.split(_BETWEEN)
+    only_old = [item for item in old if item not in new]
+    only_new = [item for item in new if item not in old]
+    if not only_old and not only_new:  # in another order, or one of them twice
+        return before, now
+    return _BETWEEN.join(only_old) or "without", _BETWEEN.join(only_new) or "without"
 
 
 def _target_words(target: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from counterlvq.types import Status
 __all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
 _FORMAT = 5
+# A path object has one slash of two; a single letter is a drive.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
 
@@ -131,6 +134,7 @@ class DatasetRun:
         are read in turn.
         """
         before = 0
+        self.source.refuse_changed(part)
         for batch, problems in (read or self.source.batches)(part):
             try:
                 found = self.question.answer(
@@ -169,11 +173,11 @@ class DatasetRun:
         """
         with self.folder.locked():
             found = self.folder.manifest()
-            if found is not None:
+            if found is not None and self.folder.has_parts():
                 self.folder.refuse_another(found, {**self.identity, "asked": self.asked})
             self.folder.clear_pending()
             done = self.folder.finished({part.name: self.seal(part) for part in self.parts})
-            if found is None:
+            if not done:  # whatever was asked before, nothing of it was answered
                 self.folder.write_manifest(self.manifest(done))
             try:
                 yield done
@@ -221,11 +225,12 @@ def explain_dataset(
     ----------
     explainer : Explainer
     source : str or path
-        A file of Parquet or CSV, or a folder of them, in which subfolders may hold values of
-        columns (``country=DE``). Links are followed. What is left out is told with the reason.
+        A file of Parquet or CSV, or a folder of them. Folders in one of Parquet may hold values
+        of columns (``country=DE``). Links are followed. What is left out is told with the reason.
         All files have the columns of the first one, in types whose values its types hold.
     destination : str or path
-        A new folder, an empty one, or one that the same run has begun.
+        A new folder, an empty one, one that the same run has begun, or one in which no part is
+        finished.
     target, columns, prefix, on_bad_rows, n_jobs
         As for `Explainer.map_batches`, which says which columns come out.
     target_column : str, optional
@@ -314,7 +319,21 @@ def checked_path(name: str, place: Any) -> Path:
     """Refuse what is no path."""
     if not isinstance(place, str | os.PathLike):
         raise InvalidInputError(f"{name} is {told(place)}; expected a path.")
+    if _SCHEME.match(os.fspath(place)):
+        raise InvalidInputError(
+            f"{name} is {told(os.fspath(place))}, an address; expected the path of a file or "
+            f"folder on this machine. Mount what is elsewhere, or copy it."
+        )
     return Path(place)
+
+
+def _checked_explainer(explainer: Any) -> None:
+    """Refuse a model, which is what one has after loading a file."""
+    if not hasattr(explainer, "batch_way"):
+        raise InvalidInputError(
+            f"explainer is {told(explainer)} of type {type(explainer).__name__}; expected an "
+            f"explainer. Write Explainer(model), with a loaded or fitted model."
+        )
 
 
 def opened(
@@ -334,6 +353,7 @@ def opened(
     """Check what is asked, and cut the source; nothing is written yet, or nowhere for None."""
     from counterlvq import __version__
 
+    _checked_explainer(explainer)
     folder = AnswerFolder(Path(os.devnull) if destination is None else destination)
     if destination is not None:
         folder.refuse_file()

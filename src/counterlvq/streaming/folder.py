@@ -143,6 +143,10 @@ class AnswerFolder:
                     f"that all parts belong together. Name another folder."
                 )
 
+    def has_parts(self) -> bool:
+        """Whether anything was answered here."""
+        return any(_is_part(place.name) for place in self.path.iterdir())
+
     def begun_part_rows(self) -> int | None:
         """Rows of a part that the folder was begun with; None if nobody has begun it."""
         if not (self.path / MANIFEST).is_file():
@@ -170,7 +174,7 @@ class AnswerFolder:
         """
         there = sorted(place.name for place in self.path.iterdir())
         for name in there:
-            if name.endswith(_PARQUET) and name[0] not in "._" and name not in seals:
+            if _is_part(name) and name not in seals:
                 raise InvalidInputError(
                     f"{told(str(self.path))} holds {told(name)}, which is none of the "
                     f"{len(seals):,} parts of this run; expected these alone. Move it elsewhere."
@@ -253,6 +257,11 @@ def _hash(file: BufferedIOBase) -> tuple[int, bytes]:
             known.update(_BLANK)
             file.seek(at + len(_BLANK))
     return at, known.hexdigest().encode()
+
+
+def _is_part(name: str) -> bool:
+    """Whether a file counts as one of the answers, for those who read the folder too."""
+    return name.endswith(_PARQUET) and name[0] not in "._"
 
 
 def counts_of(statuses: Any) -> dict[str, int]:

@@ -23,6 +23,7 @@ _CSV = (".csv",)
 # Names that programs use for what is no table, such as _SUCCESS.
 _HIDDEN = (".", "_")
 _HIDDEN_NAME = "its name begins with a dot or an underscore"
+_CSV_VALUES = "values in paths are columns of Parquet only; the files in it are read"
 _OTHER_ENDING = "it ends in neither .parquet nor .csv"
 # How many are named in a sentence.
 _MOST_NAMED = 5
@@ -73,6 +74,9 @@ def listed_files(source: str | os.PathLike[str]) -> Listing:
             f"which end in .parquet or in .csv."
         )
     paths, is_csv = tuple(by_kind[0] or by_kind[1]), bool(by_kind[1])
+    if is_csv:
+        holding = sorted({path.parent.as_posix() for path in found if _values(path, False)})
+        left_out += tuple(LeftOut(path, _CSV_VALUES) for path in holding)
     return Listing(place, paths, is_csv, left_out, tuple(Path(real) for real in walk.folders))
 
 

@@ -7,13 +7,15 @@ is one of the first file's type too: what is rounded or cut would be another row
 from __future__ import annotations
 
 from collections.abc import Collection
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow
 
-__all__ = ["as_type", "is_kept", "refuse_other_columns"]
+__all__ = ["as_type", "is_kept", "refuse_other_columns", "refuse_values_twice"]
 
 # Bits of the whole numbers that a float of so many bits holds, all of them.
 _WHOLE_BITS = {16: 11, 32: 24, 64: 53}
@@ -57,6 +59,26 @@ def refuse_other_columns(
             f"has not; expected the columns of the first file in each. Write the files with the "
             f"same columns, or explain them one by one."
         )
+
+
+def refuse_values_twice(names: Collection[str], path: str) -> None:
+    """Refuse a column that has values in the path of a file and in the file, or twice in the path.
+
+    Programs differ in which of them they believe.
+    """
+    seen = set[str]()
+    for folder in PurePosixPath(path).parent.parts:
+        key, sign, _ = folder.partition("=")
+        name = unquote(key)
+        if not sign:
+            continue
+        if name in seen or name in names:
+            where = "twice in its path" if name in seen else "in its path and in the file"
+            raise InvalidInputError(
+                f"{told(path)} has values of the column {told(name)} {where}; expected them once. "
+                f"Rename the folder, or write the file without the column."
+            )
+        seen.add(name)
 
 
 def is_kept(came: Any, wanted: Any) -> bool:

@@ -18,7 +18,7 @@ from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
-from counterlvq.streaming.one_schema import as_type, refuse_other_columns
+from counterlvq.streaming.one_schema import as_type, refuse_other_columns, refuse_values_twice
 from counterlvq.streaming.sources import (
     BATCH_ROWS,
     RAISED_BY,
@@ -66,6 +66,8 @@ class ParquetSource(Source):
                 files.append(SourceFile.of(root, path, _footer_hash(root / path)))
                 counts.append(tuple(groups))
                 schemas.append(footer.schema.to_arrow_schema())
+        for path, found in zip(paths, schemas, strict=True):
+            refuse_values_twice(found.names, path)
         with foreign_errors(told(str(root)), "Parquet", "whole files of one schema"):
             dataset = datasets.dataset(
                 full, format="parquet", partitioning="hive", partition_base_dir=root.as_posix()
@@ -75,7 +77,8 @@ class ParquetSource(Source):
                 for fragment in dataset.get_fragments()
             }
             known = tuple(keys[path] for path in full)
-        schema = dataset.schema.remove_metadata()
+        # A later file may have gaps where the first one says that it has none.
+        schema = arrow().schema([field.with_nullable(True) for field in dataset.schema])
         for path, found, in_path in zip(paths, schemas, known, strict=True):
             refuse_other_columns(found, path, schema, paths[0], in_path)
         return cls(root, tuple(files), schema, known, tuple(counts))

@@ -88,7 +88,13 @@ class Source(ABC):
     def refuse_changed(self, part: Part) -> None:
         """Refuse a file that was written to while it was read."""
         known = self.files[part.file]
-        found = os.stat(self.root / known.path)
+        try:
+            found = os.stat(self.root / known.path)
+        except FileNotFoundError:
+            raise InvalidInputError(
+                f"{told(known.path)} is not there any more, and was when the run began; expected a "
+                f"source that stays as it is. Put it back, and call it again."
+            ) from None
         if (found.st_size, found.st_mtime_ns) != (known.size, known.modified):
             raise InvalidInputError(
                 f"{told(known.path)} has changed while it was read; expected a source that stays "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import NamedTuple, final
 
 import numpy as np
@@ -32,6 +33,8 @@ __all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]
 _MOST_EXACT = 2.0**53
 # Decimals are rounded: there have to be some floats between two neighbours of a grid.
 _MOST_STEPS = _MOST_EXACT / 4
+# Columns that are named in a sentence about a row.
+_MOST_NAMED = 5
 
 
 @final
@@ -115,7 +118,7 @@ def read_rows(
     codes = known.codes(features)
     out = np.empty((len(table), len(features)))
     missing: NDArray[np.bool_] | None = None
-    problems: dict[int, list[str]] = {}
+    problems: dict[int, dict[str, tuple[str, ...]]] = {}  # columns by what is wrong with them
     for j, feature in enumerate(features):
         read = _numbers if feature.is_number else _codes
         why, advice = known.reason(feature)
@@ -128,9 +131,26 @@ def read_rows(
             i, words = next(iter(column.wrong.items()))
             raise InvalidInputError(f"column {told(feature.name)}, {table.row(i)} {words}")
         for i, words in column.wrong.items():
-            problems.setdefault(i, []).append(f"column {told(feature.name)} {words}")
-    listed = {i: " ".join(problems[i]) for i in sorted(problems)}
+            known_of = problems.setdefault(i, {})
+            known_of[words] = (*known_of.get(words, ()), feature.name)
+    # Once for all rows that lack the same: there may be as many as rows.
+    sentences = cache(_sentences)
+    listed = {i: sentences(tuple(problems[i].items())) for i in sorted(problems)}
     return Reading(read_only(out), missing, listed)
+
+
+def _sentences(wrong: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    """Say what is wrong with a row, in one sentence for all columns of which the same is said."""
+    return " ".join(f"{_subject(columns)} {words}" for words, columns in wrong)
+
+
+def _subject(columns: tuple[str, ...]) -> str:
+    names = [told(name) for name in columns[:_MOST_NAMED]]
+    if len(columns) == 1:
+        return f"column {names[0]}"
+    more = len(columns) - len(names)
+    last = f"{more} more" if more else names.pop()
+    return f"each of the columns {', '.join(names)} and {last}"
 
 
 def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
