@@ -134,10 +134,11 @@ class AtOnce:
 
     def _says(self, rows: Floats, prototypes: list[int]) -> bool:
         """Whether the user's own `predict` says the labels of prototypes."""
-        rules = self.view.rules
-        return rules.says is None or bool(
-            (np.asarray(rules.says(rows)) == rules.model.labels[prototypes]).all()
-        )
+        says = self.view.rules.says
+        if says is None:
+            return True
+        told: list[Any] = np.asarray(says(rows)).tolist()
+        return told == [self._said[k] for k in prototypes]
 
     def labelled(
         self, found: RowFound, mask: NDArray[np.bool_], doubt: RowDoubt | None
@@ -258,6 +259,12 @@ class AtOnce:
     def _labels(self) -> list[Any]:
         """The label of each prototype."""
         return [plain(label) for label in self.asked.model.labels]
+
+    @cached_property
+    def _said(self) -> list[Any]:
+        """The same as an array of labels lists them."""
+        found: list[Any] = self.view.rules.model.labels.tolist()
+        return found
 
     @cached_property
     def _classes(self) -> tuple[Any, ...]:
