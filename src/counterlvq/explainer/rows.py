@@ -49,14 +49,15 @@ def explain_rows(
     """Answer each row of a table, and put the answers together."""
     given = asked._source.seen(X)
     reading = asked._source.read(given, report=on_bad_rows is OnBadRows.REPORT)
-    rows, gaps, good = reading.values, reading.missing, reading.good
+    rows, gaps = reading.values, reading.missing
     count = len(rows)
     wishes = targets_per_row(asked.model, target, count)
     whole = RowAsker(asked, rows, target, wishes, gaps=gaps)
-    if count == 1 and len(good) == 1 and gaps is None and progress is not True:
+    if count == 1 and not reading.problems and gaps is None and progress is not True:
         alone = _answered_at_once(asked, whole, given)
         if alone is not None:
             return alone
+    good = reading.good
     breaks = np.zeros(count, dtype=bool)
     ask: Callable[[int], Counterfactual] = whole
     if wishes is None:
