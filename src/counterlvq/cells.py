@@ -101,8 +101,9 @@ class SharedCells:
             alive = model.first_copies == np.arange(model.n_prototypes)
         targets = np.flatnonzero(target_mask & alive)
         rivals = np.flatnonzero(~target_mask & alive)
-        # Without rivals all cells are the whole space; one is enough.
-        return cls(model, targets if rivals.size else targets[:1], rivals)
+        # Where every label is wished for, all cells are the whole space, and one is enough. Where
+        # rivals only never win, whoever checks a proof without knowing that expects all cells.
+        return cls(model, targets[:1] if target_mask.all() else targets, rivals)
 
     @property
     def nbytes(self) -> int:
@@ -264,7 +265,7 @@ class LocalCells:
                 seen.add(key)
         rivals = np.flatnonzero(~target_mask & alive)
         targets = np.flatnonzero(target_mask & alive)
-        cells = cls(model, targets if rivals.size else targets[:1], rivals)
+        cells = cls(model, targets[:1] if target_mask.all() else targets, rivals)
         refuse_too_large(
             f"local metrics of {model.n_prototypes:,} prototypes and {model.n_features:,} features",
             cells.nbytes,

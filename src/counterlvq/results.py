@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.certificates.cellwise import CellCertificate
-from counterlvq.certificates.certificate import Certificate
+from counterlvq.certificates.certificate import Certificate, Later, later
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import EXACT_GAP
-from counterlvq.presentation.bounds import ShownProof, scale_words, shown_proof
+from counterlvq.presentation.bounds import ShownProof, proof_words, scale_words, shown_proof
 from counterlvq.presentation.cards import answer_card
 from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
-    bound_text,
     shown_change,
     shown_row,
 )
@@ -43,17 +41,11 @@ from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 
-__all__ = ["Counterfactual", "RowCheck", "later", "replaced"]
+__all__ = ["Counterfactual", "RowCheck", "answer_like", "later", "replaced"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
-
-
-class _Later(NamedTuple):
-    """What makes a certificate, in its place."""
-
-    make: Callable[[], Certificate]
 
 
 def replaced(cf: Counterfactual, **changes: Any) -> Counterfactual:
@@ -63,9 +55,15 @@ def replaced(cf: Counterfactual, **changes: Any) -> Counterfactual:
     return replace(cf, **changes)
 
 
-def later(make: Callable[[], Certificate]) -> Certificate:
-    """Stand in for a certificate that is made when it is first asked for."""
-    return cast("Certificate", _Later(make))
+def answer_like(outline: Counterfactual, make: Callable[[], Certificate], **found: Any) -> Any:
+    """Return an outline that nobody has seen with other fields, and a certificate for later.
+
+    The constructor takes a step for each field, which is a tenth of the time of a single row.
+    """
+    answer = object.__new__(Counterfactual)
+    answer.__dict__.update(outline.__dict__)
+    answer.__dict__.update(found, _later=Later(make))
+    return answer
 
 
 @final
@@ -178,7 +176,7 @@ class Counterfactual:
 
     def __post_init__(self) -> None:
         given: Any = self.certificate
-        if type(given) is _Later:
+        if type(given) is Later:
             self.__dict__["_later"] = self.__dict__.pop("certificate")
 
     if not TYPE_CHECKING:
@@ -493,18 +491,6 @@ class Counterfactual:
         return f" that keeps the margin of {self.margin:g}" if self.margin else ""
 
     def _proof_line(self) -> str:
-        if self.status is Status.INFEASIBLE:
-            return f"proved: {self.reason}"
-        kept = self.kept_words
-        if self.status is Status.UNKNOWN:
-            tried = f" ({self.reason})" if self.reason else ""
-            bound = bound_text(self.lower_bound)
-            return f"a counterfactual{kept}, if any, costs at least {bound}{tried}"
-        none = f"no counterfactual{kept} costs less than {self._printed().bound}"
-        if self.status is Status.OPTIMAL:
-            return f"{none} (gap {self._printed().gap})"
-        if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
-            return none
-        if self.lower_bound == 0:
-            return "none: a closer one is not ruled out, at any cost above 0"
-        return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
+        return proof_words(
+            self.status, self.reason, self.kept_words, self.lower_bound, self.gap, self._printed
+        )

@@ -185,7 +185,7 @@ def test_standard_error_is_everybodys_while_threads_explain(
 
 def test_many_views_in_many_threads(hurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept prepared is dropped again while others use it."""
-    monkeypatch.setattr("counterlvq.explainer.one_row._MOST_VIEWS", 2)
+    monkeypatch.setattr("counterlvq.explainer.asked._MOST_VIEWS", 2)
     monkeypatch.setattr("counterlvq.search.strategies._MOST_PREPARED", 1)
     explainer, table = _mixed(), _table(24)
     shared = _shared(clvq.Manhattan())

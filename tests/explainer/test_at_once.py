@@ -133,3 +133,24 @@ def test_other_questions_are_looked_into() -> None:
     assert plain.answered_at_once(row, int(model.predict([row])[0])) is None
     with pytest.raises(clvq.UnknownLabelError, match="expected one of"):
         plain.explain(row, "nobody")
+
+
+def test_an_explainer_that_has_answered_goes_to_other_processes() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model)
+    before = explainer.explain([1.0, 0.0])
+    other = pickle.loads(pickle.dumps(explainer))
+    after = other.explain([1.0, 0.0])
+    assert after.values.tobytes() == before.values.tobytes()
+    assert (after.cost, after.lower_bound) == (before.cost, before.lower_bound)
+    assert other.verify(after) == after.lower_bound
+
+
+def test_what_batches_of_one_row_share_cannot_be_written_to() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    batch = clvq.Explainer(model).explain_batch([[1.0, 0.0]])
+    for name in ("status", "rows", "has_target", "breaks_rules", "second_engine"):
+        shared = getattr(batch, name)
+        assert not shared.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            shared.setflags(write=True)

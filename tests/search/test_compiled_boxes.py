@@ -246,7 +246,7 @@ def test_batch_equals_single_on_any_number_of_threads(cost: str) -> None:
 
 
 def test_more_combinations_of_levels_than_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("counterlvq.explainer.one_row._MOST_VIEWS", 2)
+    monkeypatch.setattr("counterlvq.explainer.asked._MOST_VIEWS", 2)
     model, table = shop()
     explainer = clvq.Explainer(model, features=table)
     batch = explainer.explain_batch(table.iloc[:30])

@@ -77,6 +77,8 @@ class Mixed:
     W: Array
     labels: Array
     omegas: Array | Sequence[Array]  # one, or one per prototype
+    # Values of the input that are off their grid, and may stay, or that changes count from.
+    starts: Mapping[str, Any] = field(default_factory=dict)
 
     def explainer(self, prices: Prices, rules: Sequence[Any] = (), **settings: Any) -> Any:
         cost = prices.cost(self.columns)
@@ -93,9 +95,20 @@ class Mixed:
     def choices(self) -> Iterator[Row]:
         """Every row, its real columns left at 0."""
         real = {column.name: 0.0 for column in self.real}
-        for values in product(*(possible(column) for column in self.discrete)):
+        for values in product(*(self.values_of(column) for column in self.discrete)):
             named = dict(zip((column.name for column in self.discrete), values, strict=True))
             yield {column.name: {**real, **named}[column.name] for column in self.columns}
+
+    def values_of(self, column: clvq.Feature) -> list[Any]:
+        """Every value that a column may have in an answer."""
+        start = self.starts.get(column.name)
+        if start is None:
+            return possible(column)
+        if column.steps != "of change":
+            return [*possible(column), start]
+        unit = column.step / 10 ** (column.decimals or 0)
+        down, up = (int((end - start) / unit) for end in (column.lower, column.upper))
+        return [start + k * unit for k in range(down, up + 1)]
 
     def optimum(
         self,
@@ -230,7 +243,11 @@ def assert_exact(
     assert mixed.says([y])[0] in cf.target
     assert cf.prediction == mixed.says([y])[0]
     for column in mixed.discrete:
-        assert y[column.name] in possible(column), (column, y)
+        values, own = mixed.values_of(column), y[column.name]
+        if column.steps == "of change":
+            assert min(abs(own - value) for value in values) <= 1e-12 * max(1.0, abs(own))
+        else:
+            assert own in values, (column, y)
     assert (
         cf.cost == prices.of(mixed.columns, x, y)
         or abs(cf.cost - prices.of(mixed.columns, x, y)) <= 1e-12 * cf.cost

@@ -8,8 +8,7 @@ Nor does every model bear to be asked by two threads at once. So they take turns
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from threading import RLock
 from typing import final
 
@@ -28,10 +27,8 @@ class _Turns:
     def _begin_anew(self) -> None:
         self._turn = RLock()
 
-    @contextmanager
-    def __call__(self) -> Iterator[None]:
-        with self._turn:
-            yield
+    def __call__(self) -> AbstractContextManager[object]:
+        return self._turn
 
 
 in_turn = _Turns()

@@ -26,15 +26,15 @@ from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
 from counterlvq.types import Status
 
-__all__ = ["BatchRun", "Table"]
+__all__ = ["CODES", "STATUSES", "BatchRun", "Table"]
 
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
 _LARGEST_BLOCK = 4096
 # Blocks shrink to this towards the end, so that threads finish together.
 _LAST_BLOCK = 512
-_STATUSES = np.array([str(status) for status in Status])
-_CODE = {status: code for code, status in enumerate(Status)}
+STATUSES = np.array([str(status) for status in Status])
+CODES = {status: code for code, status in enumerate(Status)}
 
 
 @final
@@ -79,45 +79,28 @@ class Table:
             table.put(i, answer)
         return table
 
-    @classmethod
-    def alone(cls, answer: Counterfactual, nearest: int) -> Table:
-        """Hold one answer that was found on its own."""
-        told = np.array([answer.cost, answer.lower_bound, answer.gap, answer.resolution])
-        places = np.array([answer.prototype, nearest])
-        return cls(
-            answer.values[None, :],
-            told[:1],
-            told[1:2],
-            told[2:3],
-            told[3:],
-            np.array([_CODE[answer.status]], dtype=np.int8),
-            places[:1],
-            places[1:],
-            np.zeros(1, dtype=bool),
-        )
-
     def clear(self, part: slice) -> None:
         """Nothing is known yet of these rows."""
         self.X[part], self.cost[part] = np.nan, np.inf
         self.bound[part], self.gap[part], self.resolution[part] = 0.0, np.inf, 0.0
-        self.code[part], self.prototype[part] = _CODE[Status.UNKNOWN], -1
+        self.code[part], self.prototype[part] = CODES[Status.UNKNOWN], -1
         self.nearest[part], self.second[part] = -1, False
 
     def mark(self, rows: NDArray[np.int64], status: Status) -> None:
         """Give rows a status."""
-        self.code[rows] = _CODE[status]
+        self.code[rows] = CODES[status]
 
     @property
     def status(self) -> NDArray[np.str_]:
         """Statuses by name, (n,)."""
-        return np.asarray(_STATUSES[self.code])
+        return np.asarray(STATUSES[self.code])
 
     def put(self, i: int, answer: Counterfactual) -> None:
         """Take over an answer that was found on its own."""
         self.X[i], self.cost[i] = answer.values, answer.cost
         self.bound[i], self.gap[i] = answer.lower_bound, answer.gap
         self.resolution[i] = answer.resolution
-        self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
+        self.code[i], self.prototype[i] = CODES[answer.status], answer.prototype
 
     def answered(self) -> NDArray[np.intp]:
         """Positions of the rows that this run has answered so far."""
@@ -215,7 +198,7 @@ class BatchRun:
         at = at[self.rules.judged(x, x).good]
         table.X[at] = self.rows[at]
         table.cost[at] = table.gap[at] = 0.0
-        table.code[at] = _CODE[Status.OPTIMAL]
+        table.code[at] = CODES[Status.OPTIMAL]
         table.prototype[at] = table.nearest[at]
         return np.asarray(np.setdiff1d(block.at, at, assume_unique=True))
 
@@ -235,7 +218,7 @@ class BatchRun:
             empty = answers.code == compiled.Code.INFEASIBLE
             if self.rules.margin:  # what there is without it is found row by row
                 empty[:] = False
-            table.code[at[empty]] = _CODE[Status.INFEASIBLE]
+            table.code[at[empty]] = CODES[Status.INFEASIBLE]
             table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
             left.append(at[~valid & ~empty])
             # Good but for a lead that the user's own `predict` needs there.
@@ -307,7 +290,7 @@ class BatchRun:
         table.gap[done], table.resolution[done] = judged.gap[keep], judged.resolution[keep]
         table.bound[done] = np.minimum(bound[keep], judged.cost[keep])
         closed = judged.closed(bound, EXACT_GAP)[keep] & (not self.rules.margin)
-        table.code[done] = np.where(closed, _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
+        table.code[done] = np.where(closed, CODES[Status.OPTIMAL], CODES[Status.FEASIBLE])
         table.prototype[done] = nearest[keep]
         return valid, good
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol, cast
 
-__all__ = ["Certificate", "Stop", "never"]
+__all__ = ["Certificate", "Later", "Stop", "later", "never"]
 
 Stop = Callable[[], bool]
 
@@ -25,3 +25,14 @@ class Certificate(Protocol):
 
     def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
         """Whether no cell holds an answer."""
+
+
+class Later(NamedTuple):
+    """What makes a certificate, in its place."""
+
+    make: Callable[[], Certificate]
+
+
+def later(make: Callable[[], Certificate]) -> Certificate:
+    """Stand in for a certificate that is made when it is first asked for."""
+    return cast("Certificate", Later(make))

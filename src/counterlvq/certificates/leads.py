@@ -11,6 +11,7 @@ from counterlvq.distance_bounds import competing
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.restatement_error import Blur
+from counterlvq.numeric.row_leads import RowLeads
 from counterlvq.numeric.tolerances import SAFE
 from counterlvq.row_models import RowModels
 
@@ -60,8 +61,8 @@ class LeadsAt(Protocol):
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
 
     @property
-    def first_of_few(self) -> tuple[int, float] | None:
-        """Nearest prototype of a single row, and its lead over any other; None for many."""
+    def alone(self) -> RowLeads | None:
+        """Leads at a single row where prototypes are few; None for others."""
 
 
 class Around(NamedTuple):

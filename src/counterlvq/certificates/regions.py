@@ -98,8 +98,11 @@ class Regions:
     def _keys(self, rows: Floats, reach: Floats | None) -> list[int] | NDArray[np.int64]:
         """Find the number of the least region that holds each row and its reach; -1 for none."""
         if reach is None and rows.size == rows.shape[1] <= _FEW_COLUMNS:
-            pairs = zip(rows[0].tolist(), *self._listed, strict=True)
-            return [_key(SAFE * max(abs(x - c) / h for x, c, h in pairs), 0.0)]
+            farthest = 0.0
+            for x, c, h in zip(rows[0].tolist(), *self._listed, strict=True):
+                away = abs(x - c) / h
+                farthest = max(farthest, away)
+            return [_key(SAFE * farthest, 0.0)]
         center, half, _ = self._boxes
         far = SAFE * (np.abs(rows - center) / half).max(axis=1)
         wide = np.zeros(len(rows)) if reach is None else self._widths(reach)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -19,24 +18,26 @@ __all__ = ["RowDoubt"]
 
 
 @final
-@dataclass(frozen=True, eq=False)
 class RowDoubt:
-    """As `Acceptance` says of rows, for one of them: the same numbers to the last bit."""
+    """As `Acceptance` says of rows, for one of them: the same numbers to the last bit.
 
-    rules: Acceptance  # with a `predict` of the user's own
-    X: Floats  # (1, d)
-    within: Region | None = None  # one that holds the row, if it is known
+    Parameters
+    ----------
+    rules : Acceptance
+        With a `predict` of the user's own.
+    X : ndarray of shape (1, d)
+    within : Region, optional
+        One that holds the row, if it is known.
+    """
 
-    @cached_property
-    def _at(self) -> LeadsAt | None:
-        return None if self.rules.doubt is None else self.rules.doubt.at(self.X)
-
-    @cached_property
-    def _region(self) -> Region | None:
-        """What holds in the region of the row."""
-        if self.within is not None:
-            return self.within
-        return None if self.rules.regions is None else self.rules.regions.of_row(self.X)
+    def __init__(self, rules: Acceptance, X: Floats, within: Region | None = None) -> None:
+        # Every answer needs these: a step each in a row that takes microseconds.
+        self.rules, self.X = rules, X
+        self._at = at = None if rules.doubt is None else rules.doubt.at(X)
+        self._alone = None if at is None else at.alone
+        if within is None and rules.regions is not None:
+            within = rules.regions.of_row(X)
+        self._region = within  # what holds in the region of the row
 
     @cached_property
     def _enough(self) -> Region | None:
@@ -44,29 +45,32 @@ class RowDoubt:
         region, at = self._region, self._at
         if region is None or at is None:
             return None
-        return region if region.is_negligible(float(at.leads_of_nearest[0])) else None
+        return region if region.is_negligible(self._lead(at, None)) else None
 
     @cached_property
     def _around(self) -> Around:
         return self.rules.around(self.X, self._at)
 
-    @cached_property
+    @property
     def least(self) -> float:
         """Lead to ask for so that the label is certain at the row and around it."""
-        if self._enough is not None:
-            return self.rules.ample * self._enough.certain
+        enough = self._enough
+        if enough is not None:
+            return self.rules.ample * enough.certain
         return float(self.rules.least_margin(self.X, self._around)[0])
 
-    @cached_property
+    @property
     def blur(self) -> float:
         """Lead of a rival that may be overlooked at the row and around it."""
-        return float(self._around.blur[0]) if self._enough is None else self._enough.blur
+        enough = self._enough
+        return float(self._around.blur[0]) if enough is None else enough.blur
 
     def covers(self, cost: float, stated: ProofData) -> bool:
         """Whether changes of a cost go nowhere where more may be overlooked than around the row."""
-        if self._enough is None or self.rules.regions is None:
+        enough, regions = self._enough, self.rules.regions
+        if enough is None or regions is None:
             return False
-        return cost <= self.rules.regions.covered(self._enough, stated)
+        return cost <= regions.covered(enough, stated)
 
     def changed(self, answer: Floats, cost: float, stated: ProofData) -> RowDoubt:
         """Ask about an answer (1, d) of that cost: in the region of the row, where that holds it.
@@ -88,9 +92,9 @@ class RowDoubt:
         columns are not computed: a lead differs between the two by less than half of what is
         asked for, by what `predict` may overlook and what restating it got wrong.
         """
-        first = None if self._at is None else self._at.first_of_few
-        if self._region is not None and first is not None and first[1] > 2.0 * self._region.blur:
-            return first[0]
+        region, alone = self._region, self._alone
+        if region is not None and alone is not None and alone.over_any > 2.0 * region.blur:
+            return alone.nearest
         return int(self.rules.model.nearest_of_checked(self.X)[0])
 
     def open_share(self, target_mask: NDArray[np.bool_]) -> float:
@@ -100,8 +104,14 @@ class RowDoubt:
     def is_assured(self, target_mask: NDArray[np.bool_] | None = None) -> bool:
         """Whether rounding cannot decide the label of the row, or that it is a wished-for one."""
         at, region = self._at, self._region
-        if at is not None and region is not None:
-            leads = at.leads_of_nearest if target_mask is None else at.leads(target_mask)
-            if leads[0] >= region.certain:
-                return True
+        if at is not None and region is not None and self._lead(at, target_mask) >= region.certain:
+            return True
         return bool(self.rules.is_assured(self.X, target_mask, at)[0])
+
+    def _lead(self, at: LeadsAt, target_mask: NDArray[np.bool_] | None) -> float:
+        """Lead of the nearest prototype over other labels, or of wished-for ones over rivals."""
+        alone = self._alone
+        if alone is not None:
+            return alone.over_labels if target_mask is None else alone.over_rivals(target_mask)
+        leads = at.leads_of_nearest if target_mask is None else at.leads(target_mask)
+        return float(leads[0])

@@ -26,7 +26,7 @@ from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.prepared import Prepared
 from counterlvq.problem.data_ranges import AsSeen, outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
-from counterlvq.results import Counterfactual, later
+from counterlvq.results import Counterfactual, answer_like, later
 from counterlvq.search.exact import COMPILED
 from counterlvq.search.held_rows import HeldKernel
 from counterlvq.search.kernel_row import KernelRow, RowFound
@@ -92,6 +92,10 @@ class AtOnce:
     has_rules: bool  # that an input may break
     _ready: Kept[Any, Ready] = field(init=False, default_factory=lambda: Kept(_MOST_READY))
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the outline behind: it is no answer, and is made again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_outline"}
+
     def answer(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read; None where more has to be looked into.
 
@@ -134,10 +138,11 @@ class AtOnce:
 
     def _says(self, rows: Floats, prototypes: list[int]) -> bool:
         """Whether the user's own `predict` says the labels of prototypes."""
-        rules = self.view.rules
-        return rules.says is None or bool(
-            (np.asarray(rules.says(rows)) == rules.model.labels[prototypes]).all()
-        )
+        says = self.view.rules.says
+        if says is None:
+            return True
+        told: list[Any] = np.asarray(says(rows)).tolist()
+        return told == [self._said[k] for k in prototypes]
 
     def labelled(
         self, found: RowFound, mask: NDArray[np.bool_], doubt: RowDoubt | None
@@ -189,14 +194,16 @@ class AtOnce:
         given: Any,
     ) -> Counterfactual:
         """State an answer, with its certificate once somebody asks for it."""
-        asked, source, labels = self.asked, self.asked._source, self._labels
+        labels = self._labels
         is_closed = found.gap <= EXACT_GAP or found.cost - found.bound <= found.resolution
         values = found.y
         assert ready.kernel is not None
         proof = partial(CellCertificate, ())
         if found.trace is not None:
             proof = ready.kernel.certifying(found)
-        return Counterfactual(
+        answer: Counterfactual = answer_like(
+            self._outline,
+            proof,
             values=values,
             original_values=row,
             status=Status.OPTIMAL if is_closed else Status.FEASIBLE,
@@ -208,11 +215,30 @@ class AtOnce:
             original_prediction=labels[nearest],
             target=ready.labels,
             prototype=prototype,
+            bound_with_margin=found.bound,
+            as_given=None if given is None else self.asked._source.like(given, values[None, :]),
+        )
+        return answer
+
+    @cached_property
+    def _outline(self) -> Counterfactual:
+        """What all answers have in common."""
+        asked, source = self.asked, self.asked._source
+        return Counterfactual(
+            values=np.empty(0),
+            original_values=np.empty(0),
+            status=Status.UNKNOWN,
+            cost=np.inf,
+            lower_bound=0.0,
+            gap=np.inf,
+            prediction=None,
+            original_prediction=None,
+            target=(),
+            prototype=-1,
             features=asked.features,
             reason=COMPILED,
-            bound_with_margin=found.bound,
-            certificate=later(proof),
-            as_given=None if given is None else source.like(given, values[None, :]),
+            bound_with_margin=0.0,
+            certificate=later(partial(CellCertificate, ())),
             check=asked._check,
             part=asked.model.meaning.part,
             scales=source.scales,
@@ -258,6 +284,12 @@ class AtOnce:
     def _labels(self) -> list[Any]:
         """The label of each prototype."""
         return [plain(label) for label in self.asked.model.labels]
+
+    @cached_property
+    def _said(self) -> list[Any]:
+        """The same as an array of labels lists them."""
+        found: list[Any] = self.view.rules.model.labels.tolist()
+        return found
 
     @cached_property
     def _classes(self) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, spread
 from counterlvq.batch.confirmation import confirm_table, withdrawn
-from counterlvq.batch.engine import BatchRun, Table
+from counterlvq.batch.engine import CODES, STATUSES, BatchRun, Table
 from counterlvq.batch.mixed import MixedRun, alike
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
@@ -20,7 +20,7 @@ from counterlvq.batch.ways import BatchWay
 from counterlvq.certificate_files.writing import save_lines
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.presentation.progress import Counts, progress_bar
 from counterlvq.problem.data_ranges import rows_outside, sides_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
@@ -32,26 +32,37 @@ from counterlvq.tables.views import TableView
 __all__ = ["explain_rows"]
 
 
+def _shared(values: NDArray[Any]) -> NDArray[Any]:
+    """Make an array that all batches of one row may have: nobody can write to it."""
+    return read_only(values)[:]  # a part of what is read-only cannot be made writable
+
+
+# What batches of one row have in common.
+_NO = _shared(np.zeros(1, dtype=bool))
+_FIRST = _shared(np.arange(1))
+_ALONE = {status: _shared(STATUSES[code : code + 1].copy()) for status, code in CODES.items()}
+
+
 def explain_rows(
     asked: OneRow, X: ArrayLike, target: Any, jobs: int, progress: Counts, on_bad_rows: OnBadRows
 ) -> CounterfactualBatch:
     """Answer each row of a table, and put the answers together."""
     given = asked._source.seen(X)
     reading = asked._source.read(given, report=on_bad_rows is OnBadRows.REPORT)
-    rows, gaps, good = reading.values, reading.missing, reading.good
+    rows, gaps = reading.values, reading.missing
     count = len(rows)
     wishes = targets_per_row(asked.model, target, count)
     whole = RowAsker(asked, rows, target, wishes, gaps=gaps)
+    if count == 1 and not reading.problems and gaps is None and progress is not True:
+        alone = _answered_at_once(asked, whole, given)
+        if alone is not None:
+            return alone
+    good = reading.good
     breaks = np.zeros(count, dtype=bool)
     ask: Callable[[int], Counterfactual] = whole
-    alone = None
-    if count == 1 and len(good) == 1 and gaps is None and progress is not True:
-        alone = _answered_at_once(asked, whole)
-    if alone is None and wishes is None:
+    if wishes is None:
         wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
-    if alone is not None:
-        table = alone
-    elif len(good) == count:
+    if len(good) == count:
         named = given if isinstance(given, TableView) else None
         table, breaks = _answered(asked, whole, named, jobs, progress)
     else:
@@ -87,10 +98,7 @@ def explain_rows(
         labels=asked.model.labels,
         features=asked.features,
         rows=np.arange(count),
-        # What is answered at once has another label than the wished-for one.
-        has_target=np.zeros(1, dtype=bool)
-        if alone is not None
-        else _has_target(asked.model, table.nearest, target, wishes) & (table.nearest >= 0),
+        has_target=_has_target(asked.model, table.nearest, target, wishes) & (table.nearest >= 0),
         breaks_rules=breaks,
         ask=ask,
         given=GivenTable(given if isinstance(given, TableView) else None, asked._source.like),
@@ -101,13 +109,38 @@ def explain_rows(
     )
 
 
-def _answered_at_once(asked: OneRow, asker: RowAsker) -> Table | None:
+def _answered_at_once(asked: OneRow, asker: RowAsker, given: Any) -> CounterfactualBatch | None:
     """Answer the only row of a table, if one run of the kernel settles it."""
     found = asked.answered_at_once(asker.rows[0], asker.wish(0))
     if found is None:
         return None
-    asker.known[0] = found.answer
-    return Table.alone(found.answer, found.nearest)
+    answer, source = found.answer, asked._source
+    asker.known[0] = answer
+    told = np.array([answer.cost, answer.lower_bound, answer.gap, answer.resolution])
+    places = np.array([answer.prototype, found.nearest])
+    return CounterfactualBatch(
+        values=answer.values[None, :],
+        original_values=asker.rows,
+        cost=told[:1],
+        lower_bound=told[1:2],
+        gap=told[2:3],
+        resolution=told[3:],
+        status=_ALONE[answer.status],
+        prototype=places[:1],
+        original_prototype=places[1:],
+        second_engine=_NO,
+        labels=asked.model.labels,
+        features=asked.features,
+        rows=_FIRST,
+        # What is answered at once has another label than the wished-for one, and meets the rules.
+        has_target=_NO,
+        breaks_rules=_NO,
+        ask=asker,
+        given=GivenTable(given if isinstance(given, TableView) else None, source.like),
+        check=asked._check,
+        certify=partial(save_lines, explainer=asked),
+        respond=source.responds,
+    )
 
 
 def _answered(

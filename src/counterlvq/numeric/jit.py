@@ -62,6 +62,8 @@ class Kernel:
 
     def __call__(self, *given: Any) -> Any:
         """Run the function; the answer does not depend on who runs it."""
+        if self._compiled is not None and self._steps_of is not None:
+            return self._compiled(*given)
         if is_interpreting() and self._steps_of is None:
             spend(_STEPS_OF_CALL)
             return self.py_func(*given)
@@ -70,7 +72,7 @@ class Kernel:
             raise TypeError(
                 f"{self.py_func.__qualname__} is a part of other kernels, and no entry to them"
             )
-        if self._compiled is None and self._steps_of is not None:
+        if self._steps_of is not None:
             left = steps_left() - self._steps_of(*given)
             if left > 0.0:
                 return self._tried(left, *given)

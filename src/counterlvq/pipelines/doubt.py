@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from counterlvq.adapters import Arithmetic
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.row_leads import RowLeads
+from counterlvq.pipelines.row_scores import RowScores, row_scores
 from counterlvq.pipelines.step_rounding import Slip
 from counterlvq.pipelines.table_map import TableMap
 from counterlvq.problem.coordinates import Coordinates
@@ -36,6 +38,17 @@ class Doubt:
     slip: Slip | None = None  # of the steps before the model
     inner: Coordinates | None = None  # where rows are points in coordinates
     columns: int | None = None  # how many columns of rows the model knows; all by default
+
+    @cached_property
+    def classes(self) -> list[int]:
+        """The class of each prototype, by its position."""
+        found: list[int] = self.arithmetic.model.class_index.tolist()
+        return found
+
+    @cached_property
+    def row_scores(self) -> RowScores | None:
+        """How the scores of a single row are computed in few steps; None where that takes more."""
+        return row_scores(self.arithmetic.model, self.table_map) if self.is_direct else None
 
     def at(self, rows: Floats) -> DoubtAt:
         """Ask several things about the same rows."""
@@ -118,12 +131,8 @@ class DoubtAt:
 
     def leads(self, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-        few = self._few_scores
-        if few is not None:
-            split: tuple[list[float], list[float]] = ([math.inf], [math.inf])
-            for score, is_wished in zip(few, target_mask.tolist(), strict=True):
-                split[is_wished].append(score)
-            return np.array([min(split[0]) - min(split[1])])
+        if self.alone is not None:
+            return np.array([self.alone.over_rivals(target_mask)])
         rivals = self.scores[:, ~target_mask].min(axis=1, initial=np.inf)
         return np.asarray(rivals - self.scores[:, target_mask].min(axis=1, initial=np.inf))
 
@@ -131,32 +140,23 @@ class DoubtAt:
     def leads_of_nearest(self) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
         classes, scores = self.doubt.arithmetic.model.class_index, self.scores
-        few = self._few_scores
-        if few is not None:
-            least, labels = min(few), classes.tolist()
-            own = labels[few.index(least)]
-            others = (score for score, c in zip(few, labels, strict=True) if c != own)
-            return np.array([min(others, default=math.inf) - least])
+        if self.alone is not None:
+            return np.array([self.alone.over_labels])
         nearest = scores.argmin(axis=1)
         other = classes[None, :] != classes[nearest][:, None]
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
 
-    @property
-    def first_of_few(self) -> tuple[int, float] | None:
-        """Nearest prototype of a single row, and its lead over any other; None for many."""
-        few = self._few_scores
-        if few is None or len(few) < 2:
-            return None
-        first, second = sorted(few)[:2]
-        return few.index(first), second - first
-
     @cached_property
-    def _few_scores(self) -> list[float] | None:
-        """The scores of one row where they are few: quicker than arrays, and the same numbers."""
-        if len(self.rows) != 1 or self.scores.size > _FEW_SCORES:
+    def alone(self) -> RowLeads | None:
+        """Leads at one row where scores are few: quicker than arrays, and the same numbers."""
+        doubt = self.doubt
+        if len(self.rows) != 1 or len(doubt.classes) > _FEW_SCORES:
             return None
-        found: list[float] = self.scores[0].tolist()
-        return found if sum(found) < math.inf else None  # what is no number is left to NumPy
+        quick = doubt.row_scores
+        found: list[float] = self.scores[0].tolist() if quick is None else quick.of(self.rows)
+        if not sum(found) < math.inf:  # what is no number is left to NumPy
+            return None
+        return RowLeads.of(found, doubt.classes)
 
     def _sizes(self, farther: Floats | None = None) -> Floats:
         """Sizes of what steps round, at rows of the table and within a reach of them."""

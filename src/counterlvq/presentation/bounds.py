@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from typing import NamedTuple
 
@@ -11,8 +11,17 @@ import numpy as np
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import DIGITS, bound_text, cost_text, gap_text
 from counterlvq.safe_text import shown_text
+from counterlvq.types import Status
 
-__all__ = ["Proved", "ShownProof", "cost_words", "proved", "scale_words", "shown_proof"]
+__all__ = [
+    "Proved",
+    "ShownProof",
+    "cost_words",
+    "proof_words",
+    "proved",
+    "scale_words",
+    "shown_proof",
+]
 
 # Of answers that are proved: rounding to so many digits leaves less open than they may.
 _CLOSED_DIGITS = 8
@@ -106,6 +115,34 @@ def shown_proof(shown: float, cost: float, bound: float) -> ShownProof:
     words = cost_words(shown, cost, own.digits)
     aside = "" if words == own.cost else " before rounding"
     return ShownProof(words, own.bound, f"{own.gap}{aside}", own)
+
+
+def proof_words(
+    status: Status,
+    reason: str,
+    kept: str,
+    bound: float,
+    gap: float,
+    shown: Callable[[], ShownProof],
+) -> str:
+    """Say what is proved of an answer, or that there is none.
+
+    `kept` says what the bound is about beyond labels and constraints, and `shown` writes the
+    numbers of an answer.
+    """
+    if status is Status.INFEASIBLE:
+        return f"proved: {reason}"
+    if status is Status.UNKNOWN:
+        tried = f" ({reason})" if reason else ""
+        return f"a counterfactual{kept}, if any, costs at least {bound_text(bound)}{tried}"
+    none = f"no counterfactual{kept} costs less than {shown().bound}"
+    if status is Status.OPTIMAL:
+        return f"{none} (gap {shown().gap})"
+    if gap <= EXACT_GAP and bound > 0 and kept:
+        return none
+    if bound == 0:
+        return "none: a closer one is not ruled out, at any cost above 0"
+    return f"{none} (gap {shown().gap}): a closer one is not ruled out"
 
 
 def scale_words(scales: Sequence[str]) -> str:
