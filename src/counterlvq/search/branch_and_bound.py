@@ -198,6 +198,8 @@ class Branching(CellSearch):
         """Queue the whole box of each cell, with multipliers that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
+        # Without multipliers a box costs nothing where it holds no change.
+        is_free = evidence is None and bool(((box.lower <= 0) & (box.upper >= 0)).all())
         for prototype in self.question.cells.targets.tolist():
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
@@ -206,7 +208,7 @@ class Branching(CellSearch):
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            bound = self._bound(prototype, prices, box, cap)
+            bound = 0.0 if is_free else self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone, Box.whole(0)))
         return queue

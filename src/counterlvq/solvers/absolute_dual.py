@@ -183,13 +183,15 @@ class AbsoluteDual:
         return c
 
     @cached_property
-    def _splits(self) -> Floats:
+    def _splits(self) -> tuple[slice, ...]:
+        """Products up and down, squares, prices up and down, charges, shares, conditions."""
         plus, minus = self._known
         _, charges, _, rows = self._places
         n, free = self._n, self.shares.equalities
         inequalities = rows.stop - rows.start - free
         sizes = [plus.size, minus.size, n, n, n, charges.stop - charges.start, n, inequalities]
-        return np.cumsum(sizes)[:-1]
+        ends = np.cumsum([0, *sizes]).tolist()
+        return tuple(slice(a, b) for a, b in itertools.pairwise(ends))
 
     def start(self) -> Floats:
         """Charge a little for everything."""
@@ -239,7 +241,7 @@ class AbsoluteDual:
     def adjoint(self, multipliers: Floats, X: Floats) -> Floats:
         """Multiply by the transpose."""
         matrix, charges, shares, rows = self._places
-        plus, minus, own, above, below, d, tau, y = np.split(multipliers, self._splits)
+        plus, minus, own, above, below, d, tau, y = (multipliers[at] for at in self._splits)
         up, down = self._on_pairs(plus, minus)
         vector, out, (j, i), n = vector_of(X), np.zeros(rows.stop), self._pairs, self._n
         out[matrix] = vector
@@ -262,7 +264,7 @@ class AbsoluteDual:
     def normal(self, weights: Floats, X: Floats, W: Floats) -> Floats:
         """Matrix of the normal equations."""
         matrix, charges, shares, rows = self._places
-        plus, minus, own, above, below, d, tau, y = np.split(weights, self._splits)
+        plus, minus, own, above, below, d, tau, y = (weights[at] for at in self._splits)
         up, down = self._on_pairs(plus, minus)
         both, turn, (j, i), n = up + down, down - up, self._pairs, self._n
         H = np.zeros((rows.stop, rows.stop))
@@ -327,8 +329,8 @@ class AbsoluteDual:
 
     def ways(self, multipliers: Floats) -> tuple[Floats, Floats]:
         """Multipliers of what each feature may cost up and down."""
-        above, below = np.split(multipliers, self._splits)[3:5]
-        return above, below
+        _, _, _, above, below, *_ = self._splits
+        return multipliers[above], multipliers[below]
 
 
 def read(part: Part, found: Found) -> SeenRelaxed:
