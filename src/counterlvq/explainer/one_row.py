@@ -69,7 +69,7 @@ from counterlvq.questions.plausibility import (
 from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual, replaced
-from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.progress import Progress
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import Exact
 from counterlvq.tables.features import Features
