@@ -7,11 +7,13 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer, exact
+from counterlvq.programs.nonconvex import FormSides
 from counterlvq.search import seen_space
 from counterlvq.solvers import low_rank
 from counterlvq.solvers.absolute_dual import AbsoluteDual, Shares
 from counterlvq.solvers.few_features import over_few
 from counterlvq.solvers.interior_point import solved
+from counterlvq.solvers.metric_space import Cuts, MetricSpace, side_products
 from tests.support.local_questions import draw
 
 WIDTH = 14
@@ -106,3 +108,16 @@ def test_its_proofs_pass_the_exact_checker() -> None:
     assert cf.status == "optimal"
     assert not writer.lowered
     assert writer.checker.shown(exact(line)).is_closed
+
+
+@pytest.mark.parametrize("d", [20, 40])
+def test_bounds_on_all_features_do_not_multiply_each_two_of_many(d: int) -> None:
+    nothing = np.zeros((0, d))
+    space = MetricSpace(np.eye(d), np.eye(d), True)
+    sides = FormSides(np.eye(d), np.full(d, -1.0), np.ones(d))
+    none = FormSides(nothing, np.zeros(0), np.zeros(0))
+    cuts = Cuts.of(space, none, np.zeros((0, 0), dtype=bool), sides)
+    products = side_products(cuts, np.arange(d))
+    pairs = sum(i != j for _, i, j in products.kind)
+    assert len(products.kind) - pairs == d
+    assert pairs == (2 * d * (d - 1) if d == 20 else 0)

@@ -88,7 +88,7 @@ def over_few(
 
 def _first(shares: Shares, hint: NDArray[np.bool_]) -> NDArray[np.intp]:
     """Features that cannot be held or are known to matter, and a few that the rivals lean on."""
-    must = hint | (shares.sign != 0) | (shares.least != 0)
+    must = hint | (shares.least != 0)
     must |= shares.slopes[:, shares.b.size - shares.equalities :].any(axis=1)
     leans = np.abs(shares.F[:, 0, 1:]).sum(axis=0)
     leans[must] = np.inf
