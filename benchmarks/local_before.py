@@ -58,9 +58,9 @@ class Before:
 
 
 def beside(name: str, cost: str, rows: int, folder: Path, commit: str) -> Before:
-    """Put the first rows of a problem without components to both states."""
+    """Put the first rows of a problem to both states, as its last step sees them."""
     asked = problem(name, cost, 30)
-    scaler, model = asked.model[0], clvq.as_prototype_model(asked.model[-1])
+    before, model = asked.model[:-1], clvq.as_prototype_model(asked.model[-1])
     with TemporaryDirectory() as place:
         path = Path(place) / "asked.npz"
         np.savez(
@@ -68,7 +68,7 @@ def beside(name: str, cost: str, rows: int, folder: Path, commit: str) -> Before
             prototypes=model.prototypes,
             labels=model.labels,
             omegas=np.array(model.omegas),
-            rows=scaler.transform(asked.rows[:rows]),
+            rows=before.transform(asked.rows[:rows]),
             targets=np.array(asked.targets[:rows]),
         )
         then, now = (_told(path, cost, source) for source in (folder / "src", _own_source()))

@@ -12,7 +12,7 @@ from benchmarks.baselines import concave
 from benchmarks.local_problems import LocalProblem
 from benchmarks.problems import COSTS, SEED, Array
 from benchmarks.timing import interleaved, timed
-from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.progress import Progress
 
 METHODS = ("ccp", "auto", "global")
 GAP = 1e-4

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from counterlvq.questions.reasons import Reasons
     from counterlvq.questions.robustness import Robustness, robustness
     from counterlvq.results import Counterfactual
-    from counterlvq.search.branch_and_bound import Progress
+    from counterlvq.search.progress import Progress
     from counterlvq.streaming.dataset import DatasetSummary, explain_dataset
     from counterlvq.tables.feature import Feature
     from counterlvq.tables.features import Features
@@ -185,7 +185,7 @@ _HOMES = {
     "questions.reasons": ("Reasons",),
     "questions.robustness": ("Robustness", "robustness"),
     "results": ("Counterfactual",),
-    "search.branch_and_bound": ("Progress",),
+    "search.progress": ("Progress",),
     "streaming.dataset": ("DatasetSummary", "explain_dataset"),
     "tables.feature": ("Feature",),
     "tables.features": ("Features",),

@@ -12,7 +12,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.search import branch_and_bound as branching
-from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.progress import Progress
 from tests.search.test_local_optima import assert_honest, assert_solved, assert_valid
 from tests.support import catalogue
 from tests.support.local_questions import COSTS, LocalQuestion, draw, wishes

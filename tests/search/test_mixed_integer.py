@@ -17,11 +17,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq import Feature, Features, solvers
+from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.lvq import GLVQ
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.search import mixed_integer, strategies
+from counterlvq.search import branch_and_bound, mixed_integer, strategies
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from tests.support.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
@@ -775,3 +776,28 @@ def test_rows_of_decimals_may_be_used_up(tenths: int, rule: str) -> None:
         cf = explainer.explain(x, target="yes")
         assert cf.status == "optimal"
         assert cf.cost == pytest.approx(1.0)  # one switch of s, and nothing else
+
+
+def test_a_share_of_a_ray_that_contradicts_nothing_closes_its_box(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Else such boxes are cut down to their last points, thousands of them for some rows."""
+    rng, d = np.random.default_rng(4), 5
+    prototypes = rng.integers(-4, 5, size=(6, d)).astype(float)
+    omegas = [np.eye(d) + rng.normal(size=(d, d)) for _ in prototypes]
+    model = clvq.PrototypeModel(prototypes, [0, 0, 0, 1, 1, 1], omegas)
+    features = Features([Feature(f"x{j}", "whole") for j in range(d)])
+    explainer = clvq.Explainer(model, clvq.Manhattan(), features=features)
+    plain = explainer.explain(prototypes[0], target=1)
+    monkeypatch.setattr(BoxQuestion, "contradicts", lambda *told, **more: False)
+    with_shares = explainer.explain(prototypes[0], target=1)
+    monkeypatch.setattr(branch_and_bound, "_SHARES", ())
+    without = explainer.explain(prototypes[0], target=1)
+    assert plain.status == with_shares.status == "optimal"
+    assert plain.cost == with_shares.cost
+    assert boxes_of(with_shares) < boxes_of(without)
+
+
+def boxes_of(cf: clvq.Counterfactual) -> int:
+    assert isinstance(cf.certificate, BoxCertificate)
+    return sum(len(tree.prices) for tree in cf.certificate.trees)

@@ -37,7 +37,7 @@ from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual, replaced
-from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.progress import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
 from counterlvq.tables.features import FeatureKey
 from counterlvq.tables.views import TableView

@@ -40,7 +40,7 @@ from counterlvq.questions.plausibility import (
 from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import confirmed_by
 from counterlvq.results import Counterfactual, replaced
-from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.progress import Progress
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.types import Status
 

@@ -18,7 +18,7 @@ from counterlvq.presentation.bounds import proved
 from counterlvq.presentation.numbers import bound_text
 
 if TYPE_CHECKING:
-    from counterlvq.search.branch_and_bound import Progress
+    from counterlvq.search.progress import Progress
 
 __all__ = ["Counts", "PieceCount", "progress_bar", "reporter", "working"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -197,3 +197,21 @@ class LiftedMultipliers:
             nothing(self.from_low), nothing(self.from_high), self.point,
             nothing(self.form_low), nothing(self.form_high), nothing(self.form_cross),
         )  # fmt: skip
+
+    def times(self, factor: float) -> LiftedMultipliers:
+        """Charge so many times as much, at the same point."""
+        linear, parts = self.linear, {}
+        for part in fields(self):
+            if part.name not in ("linear", "point"):
+                parts[part.name] = factor * getattr(self, part.name)
+        y, z, nu = factor * linear.y, factor * linear.z, factor * linear.nu
+        return replace(self, linear=Multipliers(y, z, nu), **parts)
+
+    def with_forms(self, count: int) -> LiftedMultipliers:
+        """Charge nothing for linear forms beside those that were known, up to so many."""
+        more = count - len(self.form_low)
+        if more <= 0:
+            return self
+        parts = (self.form_low, self.form_high, self.form_cross)
+        low, high, cross = (np.pad(part, ((0, more), (0, more))) for part in parts)
+        return replace(self, form_low=low, form_high=high, form_cross=cross)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import lcm
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +36,13 @@ from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, Non
 from counterlvq.safe_text import shown_text
 from counterlvq.search.contradictions import refutation
 from counterlvq.search.descents import CellSearch
+from counterlvq.search.progress import Progress
 from counterlvq.search.result import DualPoint, SearchResult
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
 
-__all__ = ["Branching", "Node", "Progress"]
+__all__ = ["Branching", "Node"]
 
 _CCP = "convex-concave search"
 _TREE = "branch and bound over semidefinite relaxations"
@@ -66,42 +67,10 @@ _OPEN_NODES = 500
 _VAIN_NODES = 5000
 # Seconds that a relaxation takes at the least, per third power of the products of two features.
 _SECONDS = 3e-9
+# Shares of multipliers that were to contradict a box and did not, one after the other.
+_SHARES = (1e-3, 1e-2, 1e-4, 1e-1, 1.0)
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
-
-
-class Progress(NamedTuple):
-    """How far a search is: what `Explainer.explain` hands to a function given as `progress`.
-
-    Attributes
-    ----------
-    cost : float
-        Cost of the best answer so far; inf without one.
-    lower_bound : float
-        No counterfactual costs less.
-    gap : float
-        Relative, ``(cost - lower_bound) / cost``.
-    nodes : int
-        Relaxations solved so far.
-
-    Examples
-    --------
-    >>> import counterlvq as clvq
-    >>> model = clvq.PrototypeModel(
-    ...     [[1, 0], [7, 3], [3, 5], [5, 8]],
-    ...     ["no", "no", "no", "yes"],
-    ...     omegas=[[[2, 0], [0, 3]], [[2, 0], [0, 1]], [[1, 0], [0, 3]], [[2, 0], [0, 1]]],
-    ... )
-    >>> seen: list[clvq.Progress] = []
-    >>> cf = clvq.Explainer(model).explain([1, 0], target="yes", progress=seen.append)
-    >>> seen[-1].lower_bound <= cf.cost
-    True
-    """
-
-    cost: float
-    lower_bound: float
-    gap: float
-    nodes: int
 
 
 @final
@@ -198,6 +167,8 @@ class Branching(CellSearch):
         """Queue the whole box of each cell, with multipliers that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
+        # Without multipliers a box costs nothing where it holds no change.
+        is_free = evidence is None and bool(((box.lower <= 0) & (box.upper >= 0)).all())
         for prototype in self.question.cells.targets.tolist():
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
@@ -206,7 +177,7 @@ class Branching(CellSearch):
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            bound = self._bound(prototype, prices, box, cap)
+            bound = 0.0 if is_free else self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone, Box.whole(0)))
         return queue
@@ -227,7 +198,7 @@ class Branching(CellSearch):
         sides: FormSides | None = None,
     ) -> float:  # fmt: skip
         """Bound a cell in a box by multipliers, with the margin that the user asks for."""
-        prices = _with_more_forms(prices, 0 if sides is None else len(sides.V))
+        prices = prices.with_forms(0 if sides is None else len(sides.V))
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0, sides=sides)
 
     @property
@@ -306,20 +277,13 @@ class Branching(CellSearch):
         near = self._near(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
-        told_prices = _with_more_forms(relaxed.prices, 0 if sides is None else len(sides.V))
-        for prices in self._worth_trying(told_prices, box):
-            if relaxed.outcome is Outcome.INFEASIBLE:
-                told = (node.prototype, prices, box, cap, self.margin or 0.0)
-                if self.question.contradicts(*told, sides=sides):
-                    node.prices, node.bound, node.cap = prices, np.inf, cap
-                    return
-                continue
-            begun = time.monotonic()
-            bound = self._bound(node.prototype, prices, box, cap, sides)
-            # The box will be bounded once more by whoever checks the tree, and a part of it twice.
-            self._checking += 3.0 * (time.monotonic() - begun)
-            if bound >= node.bound:
-                node.prices, node.bound, node.cap = prices, bound, cap
+        told_prices = relaxed.prices.with_forms(0 if sides is None else len(sides.V))
+        if relaxed.outcome is Outcome.INFEASIBLE:
+            if self._is_contradicted(node, told_prices, box, cap, sides):
+                return
+        else:
+            for prices in self._worth_trying(told_prices, box):
+                self._try(node, prices, box, cap, sides)
         if relaxed.outcome is Outcome.SOLVED:
             for point in self._starts(relaxed):
                 if not self._closes(node.bound):
@@ -328,6 +292,37 @@ class Branching(CellSearch):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _is_contradicted(
+        self, node: Node, ray: LiftedMultipliers, box: Box, cap: float, sides: FormSides | None
+    ) -> bool:
+        """Whether a box is shown to hold no cheaper answer where its relaxation has no solution.
+
+        Multipliers that are rounded may contradict nothing by themselves. A little of them added
+        to what changes cost often does.
+        """
+        for prices in self._worth_trying(ray, box):
+            told = (node.prototype, prices, box, cap, self.margin or 0.0)
+            if self.question.contradicts(*told, sides=sides):
+                node.prices, node.bound, node.cap = prices, np.inf, cap
+                return True
+        if np.isfinite(cap):
+            for share in _SHARES:
+                self._try(node, ray.times(share), box, cap, sides)
+                if self._closes(node.bound):
+                    break
+        return False
+
+    def _try(
+        self, node: Node, prices: LiftedMultipliers, box: Box, cap: float, sides: FormSides | None
+    ) -> None:
+        """Bound a box by multipliers, and keep them if none were better."""
+        begun = time.monotonic()
+        bound = self._bound(node.prototype, prices, box, cap, sides)
+        # The box will be bounded once more by whoever checks the tree, and a part of it twice.
+        self._checking += 3.0 * (time.monotonic() - begun)
+        if bound >= node.bound:
+            node.prices, node.bound, node.cap = prices, bound, cap
 
     def _starts(self, relaxed: Relaxed) -> Iterator[Floats]:
         """Points to search from once a box has been relaxed."""
@@ -461,7 +456,7 @@ class Branching(CellSearch):
             np.array([node.at for node in nodes]),
             np.array([where.get(node.low, -1) for node in nodes]),
             np.array([where.get(node.high, -1) for node in nodes]),
-            tuple(_with_more_forms(node.prices, len(forms)) for node in nodes),
+            tuple(node.prices.with_forms(len(forms)) for node in nodes),
             np.array([node.cap for node in nodes]),
             forms,
         )
@@ -473,16 +468,6 @@ def _with_more_sides(within: Box, count: int) -> Box:
     return Box(
         np.concatenate([within.lower, rest.lower]), np.concatenate([within.upper, rest.upper])
     )
-
-
-def _with_more_forms(prices: LiftedMultipliers, count: int) -> LiftedMultipliers:
-    """Charge nothing for forms that a tree has beside those that were known, up to so many."""
-    more = count - len(prices.form_low)
-    if more <= 0:
-        return prices
-    parts = (prices.form_low, prices.form_high, prices.form_cross)
-    low, high, cross = (np.pad(part, ((0, more), (0, more))) for part in parts)
-    return replace(prices, form_low=low, form_high=high, form_cross=cross)
 
 
 def _in_whole_numbers(values: Floats) -> Floats:

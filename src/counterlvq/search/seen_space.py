@@ -24,7 +24,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
 from counterlvq.programs.nonconvex import Box, FormSides, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
-from counterlvq.solvers.low_rank import Asked, relax_seen
+from counterlvq.solvers.low_rank import LEAST_WIDTH, Asked, relax_seen
 from counterlvq.solvers.metric_space import Cuts, MetricSpace, Question, SeenRelaxed
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
@@ -48,6 +48,8 @@ _OF_GAP, _LOOSE = 0.1, 0.05
 # A rival that comes as near as this share of the distances matters to a relaxation; where there
 # are no more than these, all of them do.
 _NEAR, _FEW_RIVALS = 0.05, 10
+# A relaxed change of less than this share of the largest one is none.
+_CHANGED = 1e-3
 # Matrices of the size of the equations that one step holds.
 _COPIES = 4.0
 # How near to a side, as a share of the width, a box may be cut.
@@ -108,17 +110,30 @@ class SeenBranching(Branching):
         """Whether time is up, or a step would take too much of it: they end between two steps."""
         if not np.isfinite(self._cost):
             return super()._takes_too_long()
-        step = self._step_work / _SPEED
-        if step > _SHARE * self._allowed + _SECONDS:
-            return True
-        return self.context.seconds_left() <= _STEPS * step
+        if self._begins_with_few:
+            return self.context.out_of_time()
+        return self._step_work / _SPEED > self._most_seconds
+
+    @property
+    def _most_seconds(self) -> float:
+        """Seconds that one step may take."""
+        return min(_SHARE * self._allowed + _SECONDS, self.context.seconds_left() / _STEPS)
+
+    @cached_property
+    def _begins_with_few(self) -> bool:
+        """Whether relaxations begin with a few features, and steps are short."""
+        is_absolute = not self.question.convex.L.shape[0]
+        return is_absolute and self.space.is_plain and self.space.size >= LEAST_WIDTH
 
     @cached_property
     def _step_work(self) -> float:
         """About the numbers that are multiplied in one step of a relaxation."""
         k, n, m = self.space.size, self.question.x.size, self.question.cells.rivals.size
-        if self.question.convex.L.shape[0]:
-            return float((m + k) ** 3 / 3 + (m + k) ** 2 * k * k + 2.0 * (m + k) * k**3)
+        program = self.question.convex
+        if program.L.shape[0]:
+            sides = np.isfinite(program.lower).sum() + np.isfinite(program.upper).sum()
+            x = 1.0 + m + sides + program.b.size + program.e.size
+            return float(x**3 / 3 + x * x * k * k + 2.0 * x * k**3)
         q = 0.5 * (k + 1) * (k + 2)
         pairs = 0.0 if self.space.is_plain else 0.5 * n * n
         return float((q + m + n) ** 3 / 3.0 + q * q * (8 + m + pairs))
@@ -132,7 +147,10 @@ class SeenBranching(Branching):
         if forms.r.size <= _FEW_RIVALS:
             node.rivals = np.ones(forms.r.size, dtype=bool)
         deadline = time.monotonic() + self.context.seconds_left()
-        asked = Asked(1.0 - _OF_GAP * self.gap, self._tolerance, _LOOSE, deadline)
+        asked = Asked(
+            1.0 - _OF_GAP * self.gap, self._tolerance, _LOOSE, deadline, self._hint(node),
+            _SPEED * self._most_seconds,
+        )  # fmt: skip
         while True:
             found = relax_seen(question, node.rivals, box, cuts, cap, asked)
             if found is None:
@@ -151,6 +169,12 @@ class SeenBranching(Branching):
                 self._last = found
                 return relaxed
             node.rivals = node.rivals | broken
+
+    def _hint(self, node: Node) -> NDArray[np.bool_]:
+        """Features that the box before changed, or that the best answer does."""
+        changes = np.abs(node.prices.point)
+        matter = np.asarray(changes > _CHANGED * changes.max(initial=0.0))
+        return matter if self._best is None else matter | (self._best.y != self.question.x)
 
     def _cuts(self, node: Node, box: Box, cap: float) -> Cuts:
         """Sides of the forms that the tree of a cell cuts and, where they are all, of features."""

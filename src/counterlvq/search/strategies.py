@@ -28,12 +28,13 @@ from counterlvq.programs.box_trees import with_squared_prices
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.proof_data import ProofData, proof_data_of
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.search.branch_and_bound import Branching, Progress
+from counterlvq.search.branch_and_bound import Branching
 from counterlvq.search.compiled_boxes import CompiledBoxes, compiled_boxes_find
 from counterlvq.search.conflicts import Reason, Room, conflict_of
 from counterlvq.search.contradictions import refutation
 from counterlvq.search.exact import Search, compiled_find
 from counterlvq.search.mixed_integer import MixedBranching
+from counterlvq.search.progress import Progress
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.seen_space import SeenBranching, space_of
 from counterlvq.solvers.ccp import Frames, warm_up

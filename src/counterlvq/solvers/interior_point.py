@@ -132,6 +132,8 @@ class _Point(NamedTuple):
     inverse: Floats  # of the root of N
     W: Floats  # inverse of N
     inverse_x: Floats  # of the root of X
+    slope: Floats  # of the objective
+    missed: float  # by how much multipliers miss that slope
 
 
 class _Direction(NamedTuple):
@@ -167,10 +169,7 @@ def solved(
         gap = float(here.s @ here.z + (here.X * here.N).sum())
         if value >= goal:
             break
-        missed = program.slope(here.x) + program.adjoint(here.z, here.X)
-        if np.abs(missed).max() < MISSED_OBJECTIVE and gap < max(
-            tolerance, loose * (goal - value - gap)
-        ):
+        if here.missed < MISSED_OBJECTIVE and gap < max(tolerance, loose * (goal - value - gap)):
             break
         if max(before, length) < LEAST_STEP:
             break
@@ -182,10 +181,15 @@ def _first(program: Stated, x: Floats) -> _Point | None:
     inverse = _inverse_root(N)
     if inverse is None or not (s > 0).all():
         return None
-    W = inverse.T @ inverse
-    return _Point(
-        x, s, N, _FIRST / s, _FIRST * W, inverse, W, np.sqrt(1.0 / _FIRST) * np.linalg.cholesky(N).T
-    )
+    W, inverse_x = inverse.T @ inverse, np.sqrt(1.0 / _FIRST) * np.linalg.cholesky(N).T
+    z, X = _FIRST / s, _FIRST * W
+    return _Point(x, s, N, z, X, inverse, W, inverse_x, *_missed(program, x, z, X))
+
+
+def _missed(program: Stated, x: Floats, z: Floats, X: Floats) -> tuple[Floats, float]:
+    """Slope of the objective, and by how much multipliers miss it."""
+    slope = program.slope(x)
+    return slope, float(np.abs(slope + program.adjoint(z, X)).max())
 
 
 def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, float] | None:
@@ -195,7 +199,7 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    x, s, N, z, X, _inverse, W, _ = here
+    x, s, N, z, X, _inverse, W, _, slope, missed = here
     normal = program.normal(z / s, X, W)
     at = np.arange(len(normal))
     normal[at, at] *= 1.0 + LEAST_CURVE
@@ -204,7 +208,7 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
         root = cho_factor(normal.T, lower=True, overwrite_a=True, check_finite=False)
     except (np.linalg.LinAlgError, ValueError):
         return None
-    slope, count = program.slope(x), s.size + len(N)
+    count = s.size + len(N)
 
     def direction(level: float, second: Floats | float, second_X: Floats | float) -> _Direction:
         row, matrix = (level - second) / s, level * W - second_X
@@ -220,7 +224,7 @@ def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, f
     left += float(((X + primal * ahead.X) * (N + dual * ahead.N)).sum())
     share = max(left / count / mean, 0.0)
     share = float(np.clip(share * share if min(dual, primal) > 0.1 else share, LEAST_AIM, 1.0))
-    if np.abs(slope + program.adjoint(z, X)).max() > _FAR_MISSED:
+    if missed > _FAR_MISSED:
         share = max(share, _LEAST_SHARE)
     turned = ahead.X @ ahead.N @ W
     if to_the_middle:
@@ -247,7 +251,8 @@ def _moved(
     inverse, inverse_x = _inverse_root(N), _inverse_root(X)
     if inverse is None or inverse_x is None or not (s > 0).all() or not (z > 0).all():
         return None
-    return _Point(x, s, N, z, X, inverse, inverse.T @ inverse, inverse_x)
+    W = inverse.T @ inverse
+    return _Point(x, s, N, z, X, inverse, W, inverse_x, *_missed(program, x, z, X))
 
 
 def _lengths(here: _Point, way: _Direction) -> tuple[float, float]:

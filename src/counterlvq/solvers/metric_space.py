@@ -20,10 +20,13 @@ from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, Non
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import cost_limits, form_limits, reach_of
 
-__all__ = ["Cuts", "MetricSpace", "Part", "Question", "SeenRelaxed"]
+__all__ = ["Cuts", "MetricSpace", "Part", "Question", "SeenRelaxed", "side_products"]
 
 # Beyond this share of the features the metrics see everything, and features are coordinates.
 _NEARLY_ALL = 0.7
+# Features with sides of their own up to which each two of them are multiplied: matrices of all
+# features for each pair of them take gigabytes for a hundred.
+_MOST_PAIRED = 32
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
 
@@ -174,9 +177,11 @@ class SideProducts(NamedTuple):
 _PAIRS = (("low", 1.0, 1.0), ("high", -1.0, -1.0), ("cross", 1.0, -1.0), ("crossed", -1.0, 1.0))
 
 
-def _products(cuts: Cuts, cut: NDArray[np.intp]) -> SideProducts:
+def side_products(cuts: Cuts, cut: NDArray[np.intp]) -> SideProducts:
     """State products of each form that has been cut, and of pairs of them."""
     G, lower, upper, _, matters = cuts
+    if cuts.is_feature[cut].sum() > _MOST_PAIRED:
+        matters = matters & ~np.outer(cuts.is_feature, cuts.is_feature)
     kind: list[tuple[str, int, int]] = [("cross", int(i), int(i)) for i in cut]
     kind += [(name, int(i), int(j)) for name, _, _ in _PAIRS for n, i in enumerate(cut)
              for j in cut[:n] if matters[i, j]]  # fmt: skip
@@ -270,7 +275,7 @@ class Part:
         low, high = form_limits(V, program.both_ways, program.L, self.cap, reach_of(program.L))
         cut = (cuts.lower > _CUT * low) | (cuts.upper < _CUT * high)
         cut &= ends.lower < ends.upper
-        return _products(ends, np.flatnonzero(cut))
+        return side_products(ends, np.flatnonzero(cut))
 
     @cached_property
     def charges(self) -> tuple[Floats, Floats]:

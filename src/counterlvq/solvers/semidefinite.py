@@ -86,20 +86,34 @@ def _pairs(n: int) -> _Pairs:
 
 
 @lru_cache(maxsize=64)
-def _cone_rows(n: int) -> tuple[sparse.csc_matrix, Floats]:
-    """``[[1, v'], [v, V]]`` as Clarabel's scaled triangle: right - left (v, V)."""
+def _cone_rows(n: int) -> tuple[NDArray[np.intp], Floats, Floats]:
+    """``[[1, v'], [v, V]]`` as Clarabel's triangle: row and entry of each variable, and sides."""
     pairs, entries = _pairs(n), _pairs(n + 1)
-    position = np.zeros((n, n), dtype=np.intp)
-    position[pairs.row, pairs.column] = n + np.arange(pairs.row.size)
-    left = np.zeros((entries.row.size, n + pairs.row.size))
-    right = np.zeros(entries.row.size)
-    for at, (i, j) in enumerate(zip(entries.row, entries.column, strict=True)):
-        if j == 0:
-            right[at] = 1.0
-        else:
-            where = j - 1 if i == 0 else position[i - 1, j - 1]
-            left[at, where] = -(1.0 if i == j else np.sqrt(2.0))
-    return sparse.csc_matrix(left), right
+    first, second = entries.row == 0, entries.column > 0
+    row = np.empty(n + pairs.row.size, dtype=np.intp)
+    row[:n], row[n:] = np.flatnonzero(first & second), np.flatnonzero(~first)
+    value = -np.where(entries.diagonal, 1.0, np.sqrt(2.0))[row]
+    return row, value, np.where(first & ~second, 1.0, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _no_curvature(width: int) -> sparse.csc_matrix:
+    return sparse.csc_matrix((width, width))
+
+
+def _with_cone(dense: Floats, row: NDArray[np.intp], value: Floats) -> sparse.csc_matrix:
+    """Stack rows on those of a cone; stacking by SciPy takes longer than a small solve."""
+    (columns, rows), (height, width) = np.nonzero(dense.T), dense.shape
+    ends = np.cumsum(np.bincount(columns, minlength=width) + (np.arange(width) < row.size))
+    # The entry of the cone is the last one of its column.
+    at = np.setdiff1d(np.arange(columns.size + row.size), ends[: row.size] - 1)
+    data, indices = np.empty(columns.size + row.size), np.empty(columns.size + row.size, np.int32)
+    data[ends[: row.size] - 1], indices[ends[: row.size] - 1] = value, height + row
+    data[at], indices[at] = dense[rows, columns], rows
+    return sparse.csc_matrix(
+        (data, indices, np.concatenate([[0], ends]).astype(np.int32)),
+        (height + row.max(initial=0) + 1, width),
+    )
 
 
 @dataclass
@@ -217,16 +231,9 @@ class _Layout:
             'freeze features, or ask with method="ccp", which proves nothing',
         )
         rows, equal = self._rows, self._equalities()
-        cone, cone_right = _cone_rows(self.n)
-        cone = sparse.csc_matrix(
-            (cone.data, cone.indices, np.pad(cone.indptr, (0, width - cone.shape[1]), mode="edge")),
-            shape=(cone.shape[0], width),
-        )
-        plain = np.concatenate(rows.left)
-        balls = self._balls()
-        left = sparse.csc_matrix(
-            sparse.vstack([sparse.csc_matrix(np.concatenate([equal[0], plain, *balls[0]])), cone])
-        )
+        row, value, cone_right = _cone_rows(self.n)
+        plain, balls = np.concatenate(rows.left), self._balls()
+        left = _with_cone(np.concatenate([equal[0], plain, *balls[0]]), row, value)
         right = np.concatenate([equal[1], *rows.right, *balls[1], cone_right])
         cones = [
             clarabel.ZeroConeT(equal[1].size),
@@ -234,7 +241,7 @@ class _Layout:
             *(clarabel.SecondOrderConeT(part.size) for part in balls[1]),
             clarabel.PSDTriangleConeT(self.n + 1),
         ]
-        return sparse.csc_matrix((width, width)), self._cost(), left, right, cones
+        return _no_curvature(width), self._cost(), left, right, cones
 
     @cached_property
     def _width(self) -> int:
