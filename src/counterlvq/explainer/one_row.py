@@ -19,7 +19,6 @@ from counterlvq.certificates.questions import Question
 from counterlvq.certificates.unions import StatedPart
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.few_at_once import few_at_once
-from counterlvq.explainer.no_answer import WhyNot, everything, why_not
 from counterlvq.explainer.settings import (
     at_least_zero,
     checked_confidence,
@@ -28,13 +27,13 @@ from counterlvq.explainer.settings import (
     checked_method,
     with_those_of,
 )
+from counterlvq.explainer.stating import stated, unchanged
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, plain, read_only
+from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.numeric.interpreting import Compilations
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import Prepared, Shared, allowed_range
-from counterlvq.presentation.numbers import cost_text
+from counterlvq.prepared import Prepared, Shared
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.at_most import AtMost, limits_of
 from counterlvq.problem.chebyshev import Chebyshev
@@ -47,7 +46,7 @@ from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.similarity import KeptApart
-from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.at_most import CountLimit, within_limits
 from counterlvq.questions.at_most import counted_answer, counted_question
 from counterlvq.questions.chebyshev import (
@@ -70,7 +69,7 @@ from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual, replaced
 from counterlvq.search.branch_and_bound import Progress
-from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import Exact
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
@@ -241,13 +240,13 @@ class OneRow:
             and view.holds(factual)
             and self._is_sure_of(view, factual, nearest, target_mask)
         ):
-            return self._unchanged(row, nearest, target_mask)
+            return unchanged(self, row, nearest, target_mask)
         question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
                 question, context, lambda asked: view.find(question, asked, report), push
             )
-        return self._result(row, view, question, context, find, prototype, nearest, terms)
+        return stated(self, row, view, question, context, find, prototype, nearest, terms)
 
     def answered_at_once(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read, if one run of the kernel settles it."""
@@ -474,52 +473,6 @@ class OneRow:
 
         return [self._views.get(key, partial(view, i)) for i, key in enumerate(keys)]
 
-    def _without_margin(
-        self, row: Floats, reason: str, context: SearchContext
-    ) -> tuple[float, str]:
-        """Say what there is without the margin that cannot be had: a bound, and words.
-
-        In the time that is left.
-        """
-        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, time_limit=limit)
-        found = other._answer(row, list(labels_of(self.model, context.target_mask)))
-        if found.status is Status.INFEASIBLE:
-            return np.inf, reason
-        cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
-        return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
-
-    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
-        """Find the closest row that meets the constraints, whatever the model says of it."""
-        if context.target_mask.all():
-            return None
-        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, confidence=None, is_sure=False, time_limit=limit)
-        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
-
-    def _unchanged(
-        self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
-    ) -> Counterfactual:
-        label = plain(self.model.labels[nearest])
-        return Counterfactual(
-            values=row,
-            original_values=row,
-            status=Status.OPTIMAL,
-            cost=0.0,
-            lower_bound=0.0,
-            gap=0.0,
-            resolution=0.0,
-            prediction=label,
-            original_prediction=label,
-            target=labels_of(self.model, target_mask),
-            prototype=nearest,
-            features=self.features,
-            reason="the input has a wished-for label already",
-            bound_with_margin=0.0,
-            part=self.model.meaning.part,
-            labels=tuple(self.model.classes.tolist()),
-        )
-
     def _is_sure_of(
         self, view: Prepared, factual: Floats, nearest: int, target_mask: NDArray[np.bool_]
     ) -> bool:
@@ -528,60 +481,3 @@ class OneRow:
             return True
         X = factual[None, :]
         return bool(view.rules.wins(X, X, np.array([nearest]), target_mask)[0])
-
-    def _result(
-        self,
-        row: Floats,
-        view: Prepared,
-        question: Question | BoxQuestion,
-        context: SearchContext,
-        find: SearchResult,
-        prototype: int,
-        nearest: int,
-        terms: Terms,
-    ) -> Counterfactual:
-        verdict = view.verdict(question, find, context)
-        status = verdict.status
-        values = np.full(row.shape, np.nan)
-        if find.answer is not None:
-            values = view.outer(find.answer.y, row)
-        read_only(values)
-        steps = list(find.engines)
-        if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
-            steps.append("the time limit was reached")
-        why = WhyNot("; ".join(steps))
-        if status is Status.INFEASIBLE and terms.find_clash:
-            why = why_not(view, question, context, find)
-        elif status is Status.INFEASIBLE:
-            why = everything(view, why.words)
-        bound, reason = verdict.bound, why.words
-        if status is Status.INFEASIBLE and terms.find_clash and self.margin and not self.is_sure:
-            bound, reason = self._without_margin(row, reason, context)
-        broken = view.broken_by(question.x)
-        return Counterfactual(
-            values=values,
-            original_values=row,
-            status=status,
-            cost=find.cost,
-            lower_bound=bound,
-            gap=verdict.gap,
-            resolution=verdict.resolution,
-            margin=self.margin or 0.0,
-            broken=broken,
-            within_rules=self._within_rules(row, context) if broken and terms.meets_rules else None,
-            prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
-            original_prediction=plain(self.model.labels[nearest]),
-            target=labels_of(self.model, context.target_mask),
-            prototype=prototype,
-            features=self.features,
-            reason=reason,
-            bound_with_margin=bound,
-            conflict=tuple(self.constraints[k] for k in why.constraints),
-            conflict_is_irreducible=why.is_irreducible,
-            conflict_ranges=tuple(allowed_range(self.features.columns[j]) for j in why.ranges),
-            conflict_steps=tuple(self.features.names[j] for j in why.steps),
-            certificate=find.certificate,
-            part=self.model.meaning.part,
-            scales=self._source.scales,
-            labels=tuple(self.model.classes.tolist()),
-        )
