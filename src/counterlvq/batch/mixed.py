@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from counterlvq.batch.engine import Table
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import Acceptance, Judged, Verdict
+from counterlvq.certificates.acceptance import Acceptance
+from counterlvq.certificates.judged import Judged, Verdict
 from counterlvq.certificates.leads import Around, blur_around, blur_within
 from counterlvq.certificates.packed_boxes import ProofWork, leads_asked, reach_at
 from counterlvq.model import PrototypeModel

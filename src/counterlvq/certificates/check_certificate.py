@@ -610,8 +610,10 @@ class Question:
         if self.margin:
             raise Refused("there is a margin and a confidence")
         is_flat = self._is_about("noise") or self._is_about("drift")
-        if is_flat and (self.model.is_local or self.known["level column"]):
-            raise Refused("such a confidence is for shared metrics and columns of numbers")
+        if is_flat and self.model.is_local:
+            raise Refused("such a confidence is for shared metrics")
+        if self._is_about("drift") and self.known["level column"]:
+            raise Refused("a drift is for columns of numbers")
         if self._is_about("noise") and not all(self.rule["weights"]):
             raise Refused("the weights of noise are not all positive")
         if self._is_about("drift") and any(self.model.offsets):
@@ -1582,12 +1584,16 @@ class Asked:
         return False
 
     def _steepness(self, i: int, k: int) -> Q:
-        """How much a unit of noise changes the difference of scores; squared for the norm l2."""
-        rule = self.question.rule or {}
-        sizes = [abs(n) / w for n, w in zip(self.seen.slope(i, k), rule["weights"], strict=True)]
+        """How much a unit of noise changes the difference of scores; squared for the norm l2.
+
+        Noise moves numbers, and levels stay.
+        """
+        rule, slope, seen = self.question.rule or {}, self.seen.slope(i, k), self.seen
+        columns = zip(seen.spans, seen.own, rule["weights"], strict=True)
+        sizes = [abs(slope[span[0]]) / w for span, own, w in columns if own < 0]
         if rule["norm"] == "l2":
             return sum([n * n for n in sizes], ZERO)
-        return max(sizes) if rule["norm"] == "l1" else sum(sizes, ZERO)
+        return max(sizes, default=ZERO) if rule["norm"] == "l1" else sum(sizes, ZERO)
 
     def lead(self, i: int, k: int) -> Q:
         """By how much score k exceeds score i wherever the confidence is kept, or by less."""

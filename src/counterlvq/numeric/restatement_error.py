@@ -113,6 +113,16 @@ class Blur:
         """Columns on which no score depends, nor the error of one, (d,) or (n, d)."""
         return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=-2))
 
+    def of_prototypes(self, at: NDArray[np.intp]) -> Blur:
+        """State for some of the prototypes, of a shared metric."""
+        return replace(
+            self,
+            prototypes=self.prototypes[at],
+            residual=self.residual[at],
+            pull=self.pull[at],
+            constant=self.constant[at],
+        )
+
     def widened(self) -> Blur:
         """Put a column behind all others that no score depends on."""
 

@@ -14,13 +14,14 @@ from math import inf, log, log1p, nextafter
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector
 from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
+from counterlvq.problem.coordinates import Coordinates
 
 __all__ = ["Confidence", "Noise", "Probability", "no_numbers", "shifted"]
 
@@ -103,8 +104,10 @@ class Probability(Confidence):
 class Noise(Confidence):
     """Every point within a radius of the answer lies in the cell of the same prototype.
 
-    For shared metrics and columns of numbers. A ball across the cells of two prototypes of one
-    class would do as well, and is not used: the answer may be farther than need be there.
+    For shared metrics. Noise acts on columns of numbers alone, as any real number would, on whole
+    numbers too; an answer's levels are looked for as always, and noise leaves them as they are. A
+    ball across the cells of two prototypes of one class would do as well, and is not used: the
+    answer may be farther than need be there.
 
     Parameters
     ----------
@@ -113,7 +116,8 @@ class Noise(Confidence):
     norm : {"l1", "l2", "linf"}
         In which the radius is measured: sum, Euclidean length or largest of the changes.
     weights : array-like of shape (d,), optional
-        Changes are multiplied by these first, positive ones; 1 by default.
+        Changes are multiplied by these first, positive ones; 1 by default. One for each column,
+        of which those of levels mean nothing.
 
     Examples
     --------
@@ -150,28 +154,37 @@ class Noise(Confidence):
         """Name it."""
         return f"room for noise of {self.radius:g} in {self.norm}"
 
-    def refuse(self, model: PrototypeModel, others: Sequence[str]) -> None:
-        """Refuse models for which rows are not shifted by a constant.
-
-        `others` are columns that are no numbers, or that the model sees through a function.
-        """
+    def refuse(self, model: PrototypeModel, coordinates: Coordinates) -> None:
+        """Refuse models for which rows are not shifted by a constant, and nothing to act on."""
         if model.is_local:
             raise NotSupportedError(
                 "Noise is for shared metrics, where cells have flat sides, and the metrics of this "
                 "model differ from prototype to prototype. Ask for a margin instead."
             )
-        if others:
+        others = coordinates.other_columns(with_steps=False)
+        if others and (coordinates.links or not coordinates.numbers.size):
             raise NotSupportedError(no_numbers("Noise", others))
-        if self.weights is not None and self.weights.size != model.n_features:
+        width = len(coordinates.features)
+        if self.weights is not None and self.weights.size != width:
             raise InvalidInputError(
-                f"Noise: weights has {self.weights.size} entries; expected {model.n_features}, one "
+                f"Noise: weights has {self.weights.size} entries; expected {width}, one "
                 f"for each feature."
             )
 
-    def leads(self, model: PrototypeModel, prototype: int, rivals: Any) -> tuple[Floats, Floats]:
+    def weights_over(self, coordinates: Coordinates) -> Floats:
+        """Weights of the changes of coordinates, (width,): infinite where noise changes nothing."""
+        out = np.full(coordinates.width, inf)
+        own = 1.0 if self.weights is None else self.weights[coordinates.is_number]
+        out[coordinates.numbers] = own
+        return out
+
+    def leads(
+        self, model: PrototypeModel, prototype: int, rivals: Any, weights: Floats | None = None
+    ) -> tuple[Floats, Floats]:
         """Leads over rivals that the worst of the noise takes away: bounds from below and above.
 
-        The radius times the dual norm of each normal, (m,) each.
+        The radius times the dual norm of each normal, (m,) each. `weights` (d,) are those of the
+        coordinates of the model, its own by default.
         """
         ahead = model.prototypes[rivals] - model.prototypes[prototype]
         if model.diagonal is not None:
@@ -183,12 +196,16 @@ class Noise(Confidence):
             sizes = 2.0 * (np.abs(ahead) @ np.abs(F).T) @ np.abs(F)
         else:
             normals, sizes = 2.0 * ahead, 2.0 * np.abs(ahead)
-        if self.weights is not None:
-            normals, sizes = normals / self.weights, sizes / self.weights
         steps = model.n_features + 2 * model.prototypes.shape[1] + 16
+        off = 2.0 * steps * UNIT * sizes
+        if model.blur is not None:
+            off = off + model.blur.of_normals(prototype, rivals)
+        weights = self.weights if weights is None else weights
+        if weights is not None:
+            normals, off = normals / weights, off / weights
         with np.errstate(over="ignore"):
             found = self.radius * self._dual(normals)
-            most = found + 2.0 * steps * UNIT * self.radius * self._dual(sizes)
+            most = found + (1.0 + steps * UNIT) * self.radius * self._dual(off)
         if not np.isfinite(most).all():
             raise InvalidInputError(
                 f"Noise: radius is {self.radius:g}, and what the scores change by within it is no "
@@ -201,6 +218,22 @@ class Noise(Confidence):
 
         Decided in exact arithmetic where rounding could decide otherwise.
         """
+        unsure = self.undecided(model, prototype, y)
+        if unsure is None or model.blur is not None:
+            return unsure is not None and not unsure.size
+        own = model.exact_distance(y, prototype) if unsure.size else Fraction(0)
+        return all(
+            self._takes_at_most(model.exact_distance(y, k) - own, model, prototype, k)
+            for k in unsure.tolist()
+        )
+
+    def undecided(
+        self, model: PrototypeModel, prototype: int, y: Floats, weights: Floats | None = None
+    ) -> NDArray[np.intp] | None:
+        """List the rivals that rounding keeps from telling whether noise leads to them.
+
+        None if it surely leads to some rival. With `weights` as in `leads`.
+        """
         rivals = np.flatnonzero(model.class_index != model.class_index[prototype])
         scores = model.distances(y[None, :])
         errors = model.distance_errors(y[None, :], scores)[0] + UNIT * scores[0]
@@ -208,17 +241,10 @@ class Noise(Confidence):
             errors = errors + model.blur.of_scores(y[None, :])[0]
         ahead = scores[0, rivals] - scores[0, prototype]
         off = 2.0 * (errors[rivals] + errors[prototype])
-        least, most = self.leads(model, prototype, rivals)
+        least, most = self.leads(model, prototype, rivals, weights)
         if (ahead + off < least).any():
-            return False
-        unsure = rivals[~(ahead - off >= most)]
-        if model.blur is not None:
-            return not unsure.size
-        own = model.exact_distance(y, prototype) if unsure.size else Fraction(0)
-        return all(
-            self._takes_at_most(model.exact_distance(y, k) - own, model, prototype, k)
-            for k in unsure.tolist()
-        )
+            return None
+        return np.asarray(rivals[~(ahead - off >= most)])
 
     def _takes_at_most(
         self, lead: Fraction, model: PrototypeModel, prototype: int, rival: int
@@ -234,17 +260,25 @@ class Noise(Confidence):
             lifted = rows.units * normal if is_diagonal else rows.units @ normal
             normal = rows.units * lifted if is_diagonal else rows.units.T @ lifted
             exponent += 2 * rows.exponent
-        weights = np.ones(model.n_features) if self.weights is None else self.weights
-        slopes = [
-            abs(fraction(int(unit), exponent)) / Fraction(weight)
-            for unit, weight in zip(normal, weights.tolist(), strict=True)
+        slopes = [fraction(int(unit), exponent) for unit in normal]
+        weights = np.ones(len(slopes)) if self.weights is None else self.weights
+        return self.is_withstood(lead, slopes, weights)
+
+    def is_withstood(self, lead: Fraction, slopes: Sequence[Fraction], weights: Floats) -> bool:
+        """Whether the worst of the noise takes no more than a lead, exactly.
+
+        `slopes` are those of the lead in the columns that noise acts on, which have `weights`.
+        """
+        sizes = [
+            abs(slope) / Fraction(weight)
+            for slope, weight in zip(slopes, weights.tolist(), strict=True)
         ]
         radius = Fraction(self.radius)
         if self.norm == "l2":
-            squares = sum((slope * slope for slope in slopes), Fraction(0))
+            squares = sum((size * size for size in sizes), Fraction(0))
             return lead >= 0 and lead * lead >= radius * radius * squares
-        size = max(slopes) if self.norm == "l1" else sum(slopes, Fraction(0))
-        return lead >= radius * size
+        worst = max(sizes) if self.norm == "l1" else sum(sizes, Fraction(0))
+        return lead >= radius * worst
 
     def _dual(self, normals: Floats) -> Floats:
         orders: dict[str, float] = {"l1": inf, "l2": 2, "linf": 1}
@@ -254,7 +288,7 @@ class Noise(Confidence):
 def shifted(model: PrototypeModel, prototype: int, rivals: Any, leads: Floats) -> PrototypeModel:
     """Return a model of one prototype and its rivals, each nearer by its lead, or by less.
 
-    Rounded so that the prototype wins wherever it has the leads.
+    Rounded so that the prototype wins wherever it has the leads. Its blur is that of the model.
     """
     base = np.zeros(model.n_prototypes) if model.offsets is None else model.offsets
     own = float(base[prototype]) + float(leads.max(initial=0.0))
@@ -265,6 +299,7 @@ def shifted(model: PrototypeModel, prototype: int, rivals: Any, leads: Floats) -
         rounded = float(exact)
         offsets.append(max(rounded if Fraction(rounded) >= exact else nextafter(rounded, inf), 0.0))
     at = np.array([prototype, *rivals])
-    return PrototypeModel(
+    out = PrototypeModel(
         model.prototypes[at], model.labels[at], model.omegas, model.features.names, offsets
     )
+    return out if model.blur is None else out.blurred(model.blur.of_prototypes(at))

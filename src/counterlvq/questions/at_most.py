@@ -9,9 +9,9 @@ from typing import Any, final
 
 import numpy as np
 
-from counterlvq.certificates.acceptance import Verdict
 from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
 from counterlvq.certificates.certificate import Certificate
+from counterlvq.certificates.judged import Verdict
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property

@@ -18,14 +18,14 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.pipelines.source import ExplainedModel
-from counterlvq.problem.confidence import Confidence, Noise, Probability, shifted
+from counterlvq.problem.confidence import Confidence, Noise, Probability
 from counterlvq.problem.similarity import KeptApart, RelativeSimilarity
 from counterlvq.questions.implied_rivals import (
     apart_answer,
     apart_verified,
     is_apart,
-    wished_firsts,
 )
+from counterlvq.questions.noise import has_room, noise_parts
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
@@ -35,7 +35,6 @@ __all__ = [
     "confident_verified",
     "is_cut",
     "margin_of",
-    "noise_prototypes",
     "parts_of",
 ]
 
@@ -45,7 +44,10 @@ def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
 
     Refuses models that the confidence means nothing to.
     """
-    if isinstance(confidence, Noise | KeptApart):
+    if isinstance(confidence, Noise):
+        confidence.refuse(source.model, source.coordinates)
+        return None
+    if isinstance(confidence, KeptApart):
         confidence.refuse(source.model, source.coordinates.other_columns(with_steps=False))
         return None
     assert isinstance(confidence, Probability)
@@ -99,25 +101,9 @@ def parts_of(
         return [_sure_part(asked, confidence, label, is_strict) for label in labels]
     if not isinstance(confidence, Noise):
         return [Part(bare, label) for label in labels]
-    model = asked.model
-    out = []
-    for i in noise_prototypes(asked, labels):
-        label = plain(model.labels[i])
-        rivals = np.flatnonzero(model.class_index != model.class_index[i])
-        least, most = confidence.leads(model, i, rivals)
-        part = shifted(model, i, rivals, most if is_strict else least)
-        source = replace(
-            asked._source, model=part, says=None, rounding=None, responds=None, with_gaps=None,
-            behind=None,
-        )  # fmt: skip
-        out.append(Part(asked.asking_for(confidence=None, model=part, _source=source), label))
+    out = noise_parts(asked, confidence, labels, is_strict=is_strict)
     # Labels of which all prototypes are copies are never said, as the ordinary question shows.
     return out or [Part(bare, label) for label in labels]
-
-
-def noise_prototypes(asked: Asks, labels: Sequence[Any]) -> list[int]:
-    """Prototypes of some labels that have a part each; a copy of another one adds nothing."""
-    return list(wished_firsts(asked.model, labels))
 
 
 def _sure_part(asked: Asks, rule: RelativeSimilarity, label: Any, is_strict: bool) -> Part:
@@ -221,8 +207,8 @@ def _is_kept(asked: Asks, confidence: Confidence, row: Floats, found: Counterfac
     model, told = view.model, view.rules.verdict(y[None, :])
     if plain(model.labels[told.prototype[0]]) != label or not told.steady[0]:
         return False
-    same = np.flatnonzero(model.labels == label).tolist()
     if isinstance(confidence, Noise):
-        return any(confidence.leaves(model, i, y) for i in same)
+        return has_room(asked, confidence, label, found.values)
     assert isinstance(confidence, KeptApart)
+    same = np.flatnonzero(model.labels == label).tolist()
     return any(is_apart(confidence, model, i, y) for i in same)

@@ -21,8 +21,9 @@ from counterlvq.certificates.unions import JoinedCertificate, StatedPart
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.problem.confidence import Confidence, Noise
 from counterlvq.problem.similarity import KeptApart, RelativeSimilarity
-from counterlvq.questions.confidence import is_cut, noise_prototypes
+from counterlvq.questions.confidence import is_cut
 from counterlvq.questions.implied_rivals import against, wished_firsts
+from counterlvq.questions.noise import noise_prototypes
 from counterlvq.questions.plausibility import components_of, plausible_in
 from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual

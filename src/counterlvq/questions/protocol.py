@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from counterlvq.certificates.acceptance import Verdict
+from counterlvq.certificates.judged import Verdict
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats

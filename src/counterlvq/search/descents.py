@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.judged import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import eigenvectors, least_squares
 from counterlvq.numeric.tolerances import DIVING, FLAT, HUGE, PULL_RANK, START_SLACK

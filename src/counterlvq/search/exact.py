@@ -17,9 +17,9 @@ from typing import final
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles, proof_of
 from counterlvq.certificates.duality import Proof
+from counterlvq.certificates.judged import Accepted
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import (

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.acceptance import Acceptance, gap_of
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.judged import gap_of
 from counterlvq.certificates.row_doubt import RowDoubt
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.programs.kernel_data import KernelData

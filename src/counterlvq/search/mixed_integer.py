@@ -14,8 +14,8 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_tests import Cut
+from counterlvq.certificates.judged import Accepted
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property

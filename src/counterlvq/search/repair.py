@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.acceptance import Accepted
+from counterlvq.certificates.judged import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.quadratic_forms import column_lengths

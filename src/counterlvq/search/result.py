@@ -9,8 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.acceptance import Acceptance, Accepted
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.certificate import Certificate
+from counterlvq.certificates.judged import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
 
