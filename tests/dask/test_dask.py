@@ -243,3 +243,15 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         clvq.dask.explain(frame, plain_explainer(), "c", destination=tmp_path / "out")
     with pytest.raises(clvq.InvalidInputError, match=r"expected a Dask DataFrame or a path"):
         clvq.dask.explain([1], plain_explainer(), "c")
+
+
+def test_argument_that_is_no_client_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    words = r"client is 'tcp://here:1' of type str; expected a distributed\.Client"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        clvq.dask.explain(
+            tmp_path / "none",
+            plain_explainer(),
+            destination=tmp_path / "out",
+            client="tcp://here:1",
+        )
+    assert not (tmp_path / "out").exists()

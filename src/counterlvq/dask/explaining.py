@@ -77,6 +77,7 @@ def explain(
     ['yes', 'yes']
     """
     frames = _needed("dask.dataframe")
+    _refuse_other_client(client)
     if isinstance(source, frames.DataFrame):
         if destination is not None:
             raise InvalidInputError(
@@ -108,6 +109,16 @@ def explain(
         return _write(run, client)
     sealed = _Sealed(run, digest(run.identity))
     return frames.from_map(_read_part, run.parts, sealed=sealed, meta=_typed(run.question, []))
+
+
+def _refuse_other_client(client: Any) -> None:
+    """Refuse what is no client before a source is read for it."""
+    if client is not None and not isinstance(client, _needed("distributed").Client):
+        raise InvalidInputError(
+            f"client is {told(client)} of type {type(client).__name__}; expected a "
+            f"distributed.Client, or None for the one that is current. Connect one to a cluster or "
+            f"to the address of its scheduler: distributed.Client(address)."
+        )
 
 
 def _lazy_frame(
