@@ -255,3 +255,27 @@ def test_argument_that_is_no_client_is_refused_before_anything_is_read(tmp_path:
             client="tcp://here:1",
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_column_of_wishes_may_be_called_like_a_label(client: Any, tmp_path: Path) -> None:
+    wishes = ["a", "b", "c", None] * 5
+    table = plain_table(20).append_column("c", pa.array(wishes))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=5)
+    whole = plain_explainer().explain_batch(plain_table(20).drop_columns("id"), wishes)
+    frame = dd.from_pandas(table.to_pandas(), npartitions=3)
+    for source in (tmp_path / "t.parquet", frame):
+        lazy = clvq.dask.explain(source, plain_explainer(), target_column="c")
+        told = lazy.compute(scheduler="synchronous").sort_values("id")
+        assert told["cost"].tolist() == whole.cost.tolist()
+        assert told["prediction"].tolist() == whole.prediction.tolist()
+        with pytest.raises(clvq.InvalidInputError, match=r"expected one of both\."):
+            clvq.dask.explain(source, plain_explainer(), "a", target_column="c")
+        with pytest.raises(clvq.InvalidInputError, match=r"names the column 'd', which the table"):
+            clvq.dask.explain(source, plain_explainer(), target_column="d")
+    given: dict[str, Any] = {"target_column": "c", "part_rows": 5}
+    path = tmp_path / "t.parquet"
+    clvq.explain_dataset(plain_explainer(), path, tmp_path / "one", **given)
+    clvq.dask.explain(
+        path, plain_explainer(), destination=tmp_path / "many", client=client, **given
+    )
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")

@@ -17,6 +17,7 @@ from counterlvq.streaming.csv_source import CsvStyle
 from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, checked_path, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
+from counterlvq.streaming.targets import ColumnTarget
 
 __all__ = ["explain"]
 
@@ -26,6 +27,7 @@ def explain(
     explainer: Explains,
     target: Any = None,
     *,
+    target_column: str | None = None,
     destination: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     prefix: str = "",
@@ -49,6 +51,8 @@ def explain(
         Each worker gets it once.
     target, columns, prefix, on_bad_rows
         As for `Explainer.map_batches`.
+    target_column : str, optional
+        Instead of `target`: the column that holds a label for each row, whatever labels there are.
     destination : str or path, optional
         A folder that all workers can write to. It is filled as by `explain_dataset`, byte for
         byte, and a run that was ended is gone on with; a part whose worker is lost is answered
@@ -78,6 +82,7 @@ def explain(
     """
     frames = _needed("dask.dataframe")
     _refuse_other_client(client)
+    target = _wish(target, target_column)
     if isinstance(source, frames.DataFrame):
         if destination is not None:
             raise InvalidInputError(
@@ -119,6 +124,18 @@ def _refuse_other_client(client: Any) -> None:
             f"distributed.Client, or None for the one that is current. Connect one to a cluster or "
             f"to the address of its scheduler: distributed.Client(address)."
         )
+
+
+def _wish(target: Any, target_column: str | None) -> Any:
+    """Read which of both is given: labels, or the column that holds them."""
+    if target_column is None:
+        return target
+    if target is not None:
+        raise InvalidInputError(
+            f"target is {told(target)} and target_column is {told(target_column)}; expected one of "
+            f"both."
+        )
+    return ColumnTarget(target_column)
 
 
 def _lazy_frame(
