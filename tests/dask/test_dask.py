@@ -279,3 +279,29 @@ def test_column_of_wishes_may_be_called_like_a_label(client: Any, tmp_path: Path
         path, plain_explainer(), destination=tmp_path / "many", client=client, **given
     )
     assert contents(tmp_path / "many") == contents(tmp_path / "one")
+
+
+LONG = "a text that does not fit into a view itself"
+VIEWS: dict[str, Any] = {
+    "text": pa.array([LONG, None], pa.string_view()),
+    "bytes": pa.array([b"\xff", LONG.encode()], pa.binary_view()),
+    "lists": pa.array([[LONG, None], None], pa.list_(pa.string_view())),
+    "large lists": pa.array([[LONG, None], None], pa.large_list(pa.string_view())),
+    "pairs": pa.array([[LONG, "b"], None], pa.list_(pa.string_view(), 2)),
+    "structs": pa.array([{"q": [LONG]}, None], pa.struct([("q", pa.list_(pa.string_view()))])),
+    "maps": pa.array([[("a", LONG)], None], pa.map_(pa.string_view(), pa.string_view())),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_a_path_come_in_types_that_rows_can_be_taken_of(tmp_path: Path, name: str) -> None:
+    table = plain_table(2).append_column("other", VIEWS[name])
+    try:
+        pq.write_table(table, tmp_path / "t.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this pyarrow writes no views")
+    lazy = clvq.dask.explain(tmp_path / "t.parquet", plain_explainer(), "c")
+    told = lazy.compute(scheduler="synchronous")
+    assert told.dtypes.astype(str).tolist() == lazy.dtypes.astype(str).tolist()
+    assert pa.array(told["other"], from_pandas=True).to_pylist() == VIEWS[name].to_pylist()
+    assert told.take([1])["id"].tolist() == [1]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from counterlvq.dask.frames import frame_batch, frame_schema
+from counterlvq.dask.views import without_views
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
@@ -65,8 +66,9 @@ def explain(
     Returns
     -------
     dask.dataframe.DataFrame or DatasetSummary
-        Without `destination` nothing is computed yet. Columns that are added have types of
-        Arrow.
+        Without `destination` nothing is computed yet. Columns that are added, and all that are
+        read from a path, have types of Arrow; views of text and bytes come as large strings and
+        large binaries, because Dask takes no rows of views.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def _answer_frame(frame: Any, sealed: _Sealed) -> Any:
 def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
     """Make a pandas DataFrame whose types do not depend on the rows."""
     table = arrow().Table.from_batches(batches, schema=question.output_schema)
-    return table.to_pandas(types_mapper=_needed("pandas").ArrowDtype)
+    return without_views(table).to_pandas(types_mapper=_needed("pandas").ArrowDtype)
 
 
 def _read_part(part: Part, sealed: _Sealed) -> Any:
