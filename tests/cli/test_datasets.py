@@ -79,6 +79,10 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["rows", "-o", "out", "--cost", "mad"], "--cost mad has nothing to measure by"),
         (["rows", "-o", "out", "--target", "column:w", "--target", "a"], "names the column 'w'"),
         (["rows", "-o", "out.parquet"], "rows is a folder, and the answers go into one"),
+        (["rows"], "rows is a folder of tables, and the answers go into a folder"),
+        (["rows", "--format", "csv"], "expected --output FOLDER/"),
+        (["-", "-o", "out/"], "a dataset cannot be read from standard input, because it is read"),
+        (["-", "-o", "rows"], "--output rows is a folder, and TABLE is -"),
         (["rows", "-o", "out", "--ranges"], "--ranges is for tables"),
         (["rows", "-o", "out", "--alternatives", "3"], "--alternatives is for tables"),
         (["rows/a.parquet", "--prefix", "cf_"], "--prefix is for datasets"),
@@ -88,9 +92,11 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
 def test_what_does_not_go_with_a_folder_is_refused(
     place: Path, more: list[str], words: str
 ) -> None:
+    before = sorted(place.rglob("*"))
     done = told_by("explain", "m.clvq", *more, cwd=place)
     assert done[0] == 2, done[1]
     assert words in done[1]
+    assert sorted(place.rglob("*")) == before
 
 
 def test_column_of_wishes_has_to_be_there(place: Path) -> None:

@@ -19,7 +19,7 @@ from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.wording import plural
 
-__all__ = ["Writing", "explain_into_folder", "names_folder"]
+__all__ = ["Writing", "check_folder", "explain_into_folder", "names_folder"]
 
 # Said of a run that is ended: whatever is finished stays.
 _REMARK = "parts that are finished stay, and the same command goes on with the others"
@@ -42,9 +42,32 @@ class Writing:
 
 def names_folder(table: str, output: str) -> bool:
     """Whether a dataset is asked for: a folder comes in, or is named to go out."""
-    if STDIN in (table, output):
-        return False
-    return output.endswith(_SLASHES) or Path(output).is_dir() or Path(table).is_dir()
+    if table != STDIN and Path(table).is_dir():
+        return True
+    return output != STDIN and (output.endswith(_SLASHES) or Path(output).is_dir())
+
+
+def check_folder(source: str, output: str) -> None:
+    """Refuse what is no dataset, and what is no folder for one, before anything is worked on."""
+    if source == STDIN:
+        raise click.UsageError(
+            f"--output {output} is a folder, and TABLE is -: a dataset cannot be read from "
+            f"standard input, because it is read twice. Name a file or a folder as TABLE, or give "
+            f"--output a file."
+        )
+    if output == STDIN:
+        raise click.UsageError(
+            f"{source} is a folder of tables, and the answers go into a folder, part by part; "
+            f"expected --output FOLDER/"
+        )
+    place = Path(output)
+    if place.is_file():
+        raise NotADirectoryError(ENOTDIR, "is a file; expected a folder for the parts", output)
+    if place.suffix.lower() in _FILES and not place.is_dir() and not output.endswith(_SLASHES):
+        raise click.UsageError(
+            f"{source} is a folder, and the answers go into one, part by part; --output {output} "
+            f"names a file. Expected a folder, such as --output {place.with_suffix('')}/"
+        )
 
 
 def explain_into_folder(
@@ -52,7 +75,6 @@ def explain_into_folder(
 ) -> int:
     """Explain a dataset, and say how it went."""
     needed("pyarrow")
-    _check_folder(source, writing.output)
     loaded = read_model(model)
     explainer = explainer_from(loaded, None, **question)
     how = reading()
@@ -86,18 +108,6 @@ def explain_into_folder(
     say(f"{writing.output}: {told}", aside=True)
     answered = sum(n for status, n in told.statuses.items() if clvq.Status(status).has_answer)
     return 0 if answered == told.rows else NO_ANSWER
-
-
-def _check_folder(source: str, output: str) -> None:
-    """Refuse what names a file, before anything is worked on."""
-    place = Path(output)
-    if place.is_file():
-        raise NotADirectoryError(ENOTDIR, "is a file; expected a folder for the parts", output)
-    if place.suffix.lower() in _FILES and not place.is_dir() and not output.endswith(_SLASHES):
-        raise click.UsageError(
-            f"{source} is a folder, and the answers go into one, part by part; --output {output} "
-            f"names a file. Expected a folder, such as --output {place.with_suffix('')}/"
-        )
 
 
 def _remark(parts: int, all_parts: int, rows: int, all_rows: int) -> str:

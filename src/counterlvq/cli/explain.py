@@ -14,7 +14,7 @@ import counterlvq as clvq
 from counterlvq.cli.alternatives import tell_ways
 from counterlvq.cli.conventions import NO_ANSWER, Count, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
-from counterlvq.cli.datasets import Writing, explain_into_folder, names_folder
+from counterlvq.cli.datasets import Writing, check_folder, explain_into_folder, names_folder
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -125,6 +125,7 @@ def explain(
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
     if names_folder(table, output):
+        check_folder(table, output)
         given = {
             "--format": kind,
             "--certificates": certificates,
