@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
+from counterlvq.cli.explain import FOR_TABLES, explain
 from counterlvq.streaming.dataset import DatasetRun
 from tests.support.shell import called
 from tests.support.streams import plain_explainer, plain_table
@@ -85,6 +87,21 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["-", "-o", "rows"], "--output rows is a folder, and TABLE is -"),
         (["rows", "-o", "out", "--ranges"], "--ranges is for tables"),
         (["rows", "-o", "out", "--alternatives", "3"], "--alternatives is for tables"),
+        (["rows", "-o", "out", "--certificates", "c.jsonl"], "--certificates is for tables"),
+        (["rows", "-o", "out", "--model-apart", "m.json"], "--model-apart is for tables"),
+        (["rows", "-o", "out", "--vipr", "proofs"], "--vipr is for tables"),
+        (["rows", "-o", "out", "--subject", "You"], "--subject is for tables"),
+        (["rows", "-o", "out", "--outcome", "c=good"], "--outcome is for tables"),
+        (["rows", "-o", "out", "--numbers", "1,234.5"], "--numbers is for tables"),
+        (["rows", "-o", "out", "--dates", "31.05.2024"], "--dates is for tables"),
+        (["rows", "-o", "out", "--most", "2"], "--most is for tables"),
+        (["rows", "-o", "out", "--template", "{list}"], "--template is for tables"),
+        (["rows", "-o", "out", "--otherwise", "{text}"], "--otherwise is for tables"),
+        (["rows", "-o", "out", "--rule", "u <= 2", "low"], "--rule is for tables"),
+        (["rows", "-o", "out", "--response"], "--response/--no-response is for tables"),
+        (["rows", "-o", "out", "--no-response"], "--response/--no-response is for tables"),
+        (["rows", "-o", "out", "--escape"], "--escape/--no-escape is for tables"),
+        (["rows", "-o", "out", "--no-escape"], "--escape/--no-escape is for tables"),
         (["rows/a.parquet", "--prefix", "cf_"], "--prefix is for datasets"),
         (["rows/a.parquet", "--part-rows", "9"], "--part-rows is for datasets"),
     ],
@@ -97,6 +114,18 @@ def test_what_does_not_go_with_a_folder_is_refused(
     assert done[0] == 2, done[1]
     assert words in done[1]
     assert sorted(place.rglob("*")) == before
+
+
+def test_every_option_is_for_datasets_or_refused_with_them() -> None:
+    """An option that is new must not be passed over in silence."""
+    obeyed = {
+        "target", "confidence", "cost", "reference", "anywhere", "columns", "switch", "least",
+        "freeze", "at_most", "plausible", "bounds", "within", "constraint", "method", "time_limit",
+        "delimiter", "decimal", "encoding", "memory", "jobs", "bad_rows", "output", "prefix",
+        "part_rows", "debug",
+    }  # fmt: skip
+    options = [known for known in explain.params if isinstance(known, click.Option)]
+    assert {known.opts[0] for known in options if known.name not in obeyed} == set(FOR_TABLES)
 
 
 def test_column_of_wishes_has_to_be_there(place: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 import counterlvq as clvq
 from counterlvq.cli.alternatives import tell_ways
@@ -46,6 +47,13 @@ FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 # Rows of which it is said why they cannot be read.
 _TOLD_INVALID = 5
+# How a table is told, which a dataset has no place for; and the other way round.
+FOR_TABLES = (
+    "--format", "--certificates", "--model-apart", "--vipr", "--ranges", "--alternatives",
+    "--escape", "--subject", "--outcome", "--numbers", "--dates", "--most", "--template",
+    "--otherwise", "--rule", "--response",
+)  # fmt: skip
+FOR_DATASETS = ("--prefix", "--part-rows")
 # What is said of each row, beside the columns of the table.
 _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
 
@@ -126,18 +134,10 @@ def explain(
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
     if names_folder(table, output):
         check_folder(table, output)
-        given = {
-            "--format": kind,
-            "--certificates": certificates,
-            "--vipr": vipr,
-            "--ranges": ranges,
-            "--alternatives": alternatives,
-        }
-        _refuse_given(given, "is for tables; a dataset is written as Parquet.")
+        _refuse_given(FOR_TABLES, "is for tables; a dataset is written as Parquet.")
         how = Writing(output, jobs, bad_rows, prefix, part_rows)
         return explain_into_folder(model, table, target, how, question)
-    given = {"--prefix": prefix, "--part-rows": part_rows}
-    _refuse_given(given, "is for datasets, which go into a folder: --output FOLDER/")
+    _refuse_given(FOR_DATASETS, "is for datasets, which go into a folder: --output FOLDER/")
     kind = kind or kind_by_ending(output, _ENDINGS, "table")
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
@@ -186,11 +186,16 @@ def explain(
     return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
 
 
-def _refuse_given(options: dict[str, Any], why: str) -> None:
-    """Refuse the first of some options that is given."""
-    for option, value in options.items():
-        if value:
-            raise click.UsageError(f"{option} {why}")
+def _refuse_given(options: tuple[str, ...], why: str) -> None:
+    """Refuse the first of some options that is given, be it with the value that it has anyway."""
+    ctx = click.get_current_context()
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        is_given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        # An empty text, as scripts hand it over, asks for nothing.
+        if is_given and parameter.opts[0] in options and ctx.params.get(name) != "":
+            called = "/".join([parameter.opts[0], *parameter.secondary_opts])
+            raise click.UsageError(f"{called} {why}")
 
 
 def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:
