@@ -80,6 +80,7 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["rows", "-o", "out", "--format", "csv"], "--format is for tables"),
         (["rows", "-o", "out", "--cost", "mad"], "--cost mad has nothing to measure by"),
         (["rows", "-o", "out", "--target", "column:w", "--target", "a"], "names the column 'w'"),
+        (["rows/a.parquet", "--target", "column:u"], "goes with a folder as output only"),
         (["rows", "-o", "out.parquet"], "rows is a folder, and the answers go into one"),
         (["rows"], "rows is a folder of tables, and the answers go into a folder"),
         (["rows", "--format", "csv"], "expected --output FOLDER/"),
@@ -144,6 +145,40 @@ def test_column_of_wishes_has_to_be_there(place: Path) -> None:
     )
     assert done[0] == 0, done[1]
     assert pq.read_table(place / "out")["prediction"].to_pylist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_column_that_is_no_class_is_told_how_to_be_named(place: Path, ending: str) -> None:
+    rows = plain_table(3).append_column("my wish", pa.array(["a", "b", "c"]))
+    (place / "few").mkdir()
+    if ending == "csv":
+        rows.to_pandas().to_csv(place / "few" / "t.csv", sep=";", index=False)
+    else:
+        (place / "few" / "year=2024").mkdir()
+        pq.write_table(rows, place / "few" / "year=2024" / "t.parquet")
+    words = ("explain", "m.clvq", "few", "-o", "out/", "--delimiter", ";", "--target")
+    done = told_by(*words, "my wish", cwd=place)
+    assert done[0] == 1, done[1]
+    assert "no class is called 'my wish'; expected one of: a, b, c. It is a column" in done[1]
+    assert "--target 'column:my wish' takes the label of each row" in done[1]
+    assert told_by(*words, "column:my wish", cwd=place)[0] == 0
+    for more in (["wish"], ["my wish", "--target", "a"]):
+        done = told_by(*words, *more, cwd=place)
+        assert done[0] == 1, done[1]
+        assert "no class is called" in done[1]
+        assert "column" not in done[1]
+    done = told_by("explain", "m.clvq", "none", "-o", "out2/", "--target", "x", cwd=place)
+    assert "no class is called 'x'" in done[1]  # of two mistakes, the first that is found
+    if ending == "parquet":
+        assert "--target column:year takes" in told_by(*words, "year", cwd=place)[1]
+
+
+def test_class_of_a_table_may_be_called_like_a_column_of_labels(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "column:u"], feature_names=["u"])
+    clvq.save(model, tmp_path / "m.clvq")
+    (tmp_path / "t.csv").write_text("u\n1\n")
+    done = told_by("explain", "m.clvq", "t.csv", "--target", "column:u", cwd=tmp_path)
+    assert done[0] == 0, done[1]
 
 
 def test_notes_are_told_before_the_work(workshop: Path) -> None:

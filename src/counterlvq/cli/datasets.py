@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOTDIR
+from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from typing import Any, final
 
 import click
@@ -14,16 +17,24 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
 from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
-from counterlvq.cli.options import defaults_told, explainer_from, targets_from, tell_notes
+from counterlvq.cli.options import (
+    defaults_told,
+    explainer_from,
+    label_from,
+    targets_from,
+    tell_notes,
+)
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.wording import plural
 
-__all__ = ["Writing", "check_folder", "explain_into_folder", "names_folder"]
+__all__ = ["Writing", "check_folder", "explain_into_folder", "names_folder", "refuse_column"]
 
 # Said of a run that is ended: whatever is finished stays.
 _REMARK = "parts that are finished stay, and the same command goes on with the others"
 _SLASHES = ("/", os.sep)
+# Before the name of a column that holds a label for each row.
+_COLUMN = "column:"
 # Endings by which files are called.
 _FILES = (".parquet", ".pq", ".parq", ".csv", ".json", ".txt")
 
@@ -119,11 +130,29 @@ def _remark(parts: int, all_parts: int, rows: int, all_rows: int) -> str:
     )
 
 
+def refuse_column(model: Model, target: tuple[str, ...]) -> None:
+    """Refuse a column of labels where a table is explained, unless a class is called so."""
+    for text in target:
+        if not text.startswith(_COLUMN):
+            continue
+        try:
+            label_from(model, text)
+        except clvq.UnknownLabelError:
+            raise click.UsageError(
+                f"--target {text} takes a label for each row from a column, which goes with a "
+                f"folder as output only; expected a class of the model, or --output FOLDER/"
+            ) from None
+
+
 def _wish(model: Model, target: tuple[str, ...], source: str) -> dict[str, Any]:
     """Read the target: labels, or a column in a word such as column:wish."""
-    columns = [text.removeprefix("column:") for text in target if text.startswith("column:")]
+    columns = [text.removeprefix(_COLUMN) for text in target if text.startswith(_COLUMN)]
     if not columns:
-        found = targets_from(model, target)
+        try:
+            found = targets_from(model, target)
+        except clvq.UnknownLabelError as error:
+            hint = _column_hint(target, source)
+            raise clvq.UnknownLabelError(f"{error}{hint}") from None
         return {"target": {found} if isinstance(found, str) else found}
     if len(target) > 1:
         raise click.UsageError(
@@ -131,3 +160,26 @@ def _wish(model: Model, target: tuple[str, ...], source: str) -> dict[str, Any]:
             f"of {source} alone."
         )
     return {"target_column": columns[0]}
+
+
+def _column_hint(target: tuple[str, ...], source: str) -> str:
+    """Say how a column is named, if the only word, which is no class, is one."""
+    if len(target) != 1 or target[0] not in _columns_of(source):
+        return ""
+    option = quote(f"{_COLUMN}{target[0]}")
+    return f" It is a column of {source}: --target {option} takes the label of each row from it."
+
+
+def _columns_of(source: str) -> list[str]:
+    """Read names of columns from the head of a file, for a hint; none where that fails."""
+    arrow, csv, datasets = map(import_module, ("pyarrow", "pyarrow.csv", "pyarrow.dataset"))
+    how = reading()
+    text = datasets.CsvFileFormat(
+        csv.ParseOptions(delimiter=how.delimiter or ","),
+        read_options=csv.ReadOptions(encoding=how.encoding),
+    )
+    for kind, paths in (("parquet", "hive"), (text, None)):
+        with suppress(OSError, arrow.ArrowException):
+            head = datasets.dataset(source, format=kind, partitioning=paths)
+            return list(head.schema.names)
+    return []

@@ -15,7 +15,13 @@ import counterlvq as clvq
 from counterlvq.cli.alternatives import tell_ways
 from counterlvq.cli.conventions import NO_ANSWER, Count, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
-from counterlvq.cli.datasets import Writing, check_folder, explain_into_folder, names_folder
+from counterlvq.cli.datasets import (
+    Writing,
+    check_folder,
+    explain_into_folder,
+    names_folder,
+    refuse_column,
+)
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -128,7 +134,8 @@ def explain(
     counterfactual, and the status. Exit code 3 says that some rows have no answer.
 
     Into a folder (--output FOLDER/) go datasets of any size, files or folders of Parquet or CSV,
-    part by part; the same command goes on with a run that was ended.
+    part by part; the same command goes on with a run that was ended. There
+    --target column:NAME takes the wished-for class of each row from a column.
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
@@ -147,6 +154,7 @@ def explain(
     if kind == "table" and output != STDIN and not Path(output).suffix:
         say(f"counterlvq: {output} is a file of text; --output {output}/ is a folder.", aside=True)
     loaded = read_model(model)
+    refuse_column(loaded, target)
     rows = with_typed_cells(read_table(table), loaded.features)
     taken = [name for name in _TOLD if name in rows.columns]
     if taken and kind in ("csv", "parquet"):
