@@ -15,7 +15,7 @@ import counterlvq as clvq
 from counterlvq.cli.app import run
 from counterlvq.cli.explain import FOR_TABLES, explain
 from counterlvq.streaming.dataset import DatasetRun
-from tests.support.shell import called
+from tests.support.shell import called, one_line
 from tests.support.streams import plain_explainer, plain_table
 
 
@@ -115,6 +115,14 @@ def test_what_does_not_go_with_a_folder_is_refused(
     assert done[0] == 2, done[1]
     assert words in done[1]
     assert sorted(place.rglob("*")) == before
+
+
+def test_cost_that_nothing_measures_is_told_in_one_line(place: Path) -> None:
+    """And not behind a note that it is measured by the rows that are explained."""
+    done = told_by("explain", "m.clvq", "rows", "-o", "out", "--cost", "mad", cwd=place)
+    assert "--cost mad has nothing to measure by" in one_line(done[1])
+    done = told_by("explain", "m.clvq", "rows/a.parquet", "--cost", "mad", cwd=place)
+    assert "typical deviations are those of the rows that are explained" in done[1]
 
 
 def test_every_option_is_for_datasets_or_refused_with_them() -> None:
