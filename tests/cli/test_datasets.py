@@ -6,14 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
+from counterlvq.cli.explain import FOR_TABLES, explain
 from counterlvq.streaming.dataset import DatasetRun
-from tests.support.shell import called
+from tests.support.shell import called, one_line
 from tests.support.streams import plain_explainer, plain_table
 
 
@@ -78,9 +80,29 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["rows", "-o", "out", "--format", "csv"], "--format is for tables"),
         (["rows", "-o", "out", "--cost", "mad"], "--cost mad has nothing to measure by"),
         (["rows", "-o", "out", "--target", "column:w", "--target", "a"], "names the column 'w'"),
+        (["rows/a.parquet", "--target", "column:u"], "goes with a folder as output only"),
         (["rows", "-o", "out.parquet"], "rows is a folder, and the answers go into one"),
+        (["rows"], "rows is a folder of tables, and the answers go into a folder"),
+        (["rows", "--format", "csv"], "expected --output FOLDER/"),
+        (["-", "-o", "out/"], "a dataset cannot be read from standard input, because it is read"),
+        (["-", "-o", "rows"], "--output rows is a folder, and TABLE is -"),
         (["rows", "-o", "out", "--ranges"], "--ranges is for tables"),
         (["rows", "-o", "out", "--alternatives", "3"], "--alternatives is for tables"),
+        (["rows", "-o", "out", "--certificates", "c.jsonl"], "--certificates is for tables"),
+        (["rows", "-o", "out", "--model-apart", "m.json"], "--model-apart is for tables"),
+        (["rows", "-o", "out", "--vipr", "proofs"], "--vipr is for tables"),
+        (["rows", "-o", "out", "--subject", "You"], "--subject is for tables"),
+        (["rows", "-o", "out", "--outcome", "c=good"], "--outcome is for tables"),
+        (["rows", "-o", "out", "--numbers", "1,234.5"], "--numbers is for tables"),
+        (["rows", "-o", "out", "--dates", "31.05.2024"], "--dates is for tables"),
+        (["rows", "-o", "out", "--most", "2"], "--most is for tables"),
+        (["rows", "-o", "out", "--template", "{list}"], "--template is for tables"),
+        (["rows", "-o", "out", "--otherwise", "{text}"], "--otherwise is for tables"),
+        (["rows", "-o", "out", "--rule", "u <= 2", "low"], "--rule is for tables"),
+        (["rows", "-o", "out", "--response"], "--response/--no-response is for tables"),
+        (["rows", "-o", "out", "--no-response"], "--response/--no-response is for tables"),
+        (["rows", "-o", "out", "--escape"], "--escape/--no-escape is for tables"),
+        (["rows", "-o", "out", "--no-escape"], "--escape/--no-escape is for tables"),
         (["rows/a.parquet", "--prefix", "cf_"], "--prefix is for datasets"),
         (["rows/a.parquet", "--part-rows", "9"], "--part-rows is for datasets"),
     ],
@@ -88,9 +110,31 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
 def test_what_does_not_go_with_a_folder_is_refused(
     place: Path, more: list[str], words: str
 ) -> None:
+    before = sorted(place.rglob("*"))
     done = told_by("explain", "m.clvq", *more, cwd=place)
     assert done[0] == 2, done[1]
     assert words in done[1]
+    assert sorted(place.rglob("*")) == before
+
+
+def test_cost_that_nothing_measures_is_told_in_one_line(place: Path) -> None:
+    """And not behind a note that it is measured by the rows that are explained."""
+    done = told_by("explain", "m.clvq", "rows", "-o", "out", "--cost", "mad", cwd=place)
+    assert "--cost mad has nothing to measure by" in one_line(done[1])
+    done = told_by("explain", "m.clvq", "rows/a.parquet", "--cost", "mad", cwd=place)
+    assert "typical deviations are those of the rows that are explained" in done[1]
+
+
+def test_every_option_is_for_datasets_or_refused_with_them() -> None:
+    """An option that is new must not be passed over in silence."""
+    obeyed = {
+        "target", "confidence", "cost", "reference", "anywhere", "columns", "switch", "least",
+        "freeze", "at_most", "plausible", "bounds", "within", "constraint", "method", "time_limit",
+        "delimiter", "decimal", "encoding", "memory", "jobs", "bad_rows", "output", "prefix",
+        "part_rows", "debug",
+    }  # fmt: skip
+    options = [known for known in explain.params if isinstance(known, click.Option)]
+    assert {known.opts[0] for known in options if known.name not in obeyed} == set(FOR_TABLES)
 
 
 def test_column_of_wishes_has_to_be_there(place: Path) -> None:
@@ -111,6 +155,40 @@ def test_column_of_wishes_has_to_be_there(place: Path) -> None:
     assert pq.read_table(place / "out")["prediction"].to_pylist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_column_that_is_no_class_is_told_how_to_be_named(place: Path, ending: str) -> None:
+    rows = plain_table(3).append_column("my wish", pa.array(["a", "b", "c"]))
+    (place / "few").mkdir()
+    if ending == "csv":
+        rows.to_pandas().to_csv(place / "few" / "t.csv", sep=";", index=False)
+    else:
+        (place / "few" / "year=2024").mkdir()
+        pq.write_table(rows, place / "few" / "year=2024" / "t.parquet")
+    words = ("explain", "m.clvq", "few", "-o", "out/", "--delimiter", ";", "--target")
+    done = told_by(*words, "my wish", cwd=place)
+    assert done[0] == 1, done[1]
+    assert "no class is called 'my wish'; expected one of: a, b, c. It is a column" in done[1]
+    assert "--target 'column:my wish' takes the label of each row" in done[1]
+    assert told_by(*words, "column:my wish", cwd=place)[0] == 0
+    for more in (["wish"], ["my wish", "--target", "a"]):
+        done = told_by(*words, *more, cwd=place)
+        assert done[0] == 1, done[1]
+        assert "no class is called" in done[1]
+        assert "column" not in done[1]
+    done = told_by("explain", "m.clvq", "none", "-o", "out2/", "--target", "x", cwd=place)
+    assert "no class is called 'x'" in done[1]  # of two mistakes, the first that is found
+    if ending == "parquet":
+        assert "--target column:year takes" in told_by(*words, "year", cwd=place)[1]
+
+
+def test_class_of_a_table_may_be_called_like_a_column_of_labels(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "column:u"], feature_names=["u"])
+    clvq.save(model, tmp_path / "m.clvq")
+    (tmp_path / "t.csv").write_text("u\n1\n")
+    done = told_by("explain", "m.clvq", "t.csv", "--target", "column:u", cwd=tmp_path)
+    assert done[0] == 0, done[1]
+
+
 def test_notes_are_told_before_the_work(workshop: Path) -> None:
     """Also of work that comes to no end."""
     (workshop / "bad.csv").write_text(
@@ -129,11 +207,11 @@ def test_run_that_is_ended_says_how_far_it_is(
     monkeypatch.chdir(place)
     real, seen = DatasetRun.answer, list[str]()
 
-    def answer(self: DatasetRun, part: Any, count: Any = None) -> dict[str, int]:
+    def answer(self: DatasetRun, part: Any, *how: Any) -> dict[str, int]:
         seen.append(part.name)
         if len(seen) == 3:
             raise KeyboardInterrupt
-        return real(self, part, count)
+        return real(self, part, *how)
 
     monkeypatch.setattr(DatasetRun, "answer", answer)
     words = ["explain", "m.clvq", "t.parquet", "--target", "c", "--output", "out/"]

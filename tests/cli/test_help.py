@@ -6,7 +6,9 @@ After a change that is meant, write the texts anew: GOLDEN=write pytest tests/cl
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ import click
 import pytest
 
 from counterlvq.cli.app import COMMANDS, app, run
+from counterlvq.cli.conventions import BROKEN_PIPE, BUG, DONE, ERROR, NO_ANSWER, USAGE
 from tests.support.shell import ENVIRONMENT, counterlvq
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,6 +75,14 @@ def test_help_of_each_command(
 
 def test_no_golden_text_is_left_over() -> None:
     assert {path.stem for path in GOLDEN.glob("*.txt")} == {"counterlvq", *NAMES}
+
+
+def test_every_exit_code_is_on_the_page() -> None:
+    codes = {DONE, ERROR, USAGE, NO_ANSWER, BUG, BROKEN_PIPE}
+    codes |= {128 + number for number in (signal.SIGINT, signal.SIGTERM)}
+    table = PAGE.read_text(encoding="utf-8").partition("| exit code |")[2]
+    told = re.findall(r"^\| (\d+) \|", table, re.MULTILINE)
+    assert sorted(map(int, told)) == sorted(codes)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=NAMES)

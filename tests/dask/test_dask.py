@@ -243,3 +243,65 @@ def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
         clvq.dask.explain(frame, plain_explainer(), "c", destination=tmp_path / "out")
     with pytest.raises(clvq.InvalidInputError, match=r"expected a Dask DataFrame or a path"):
         clvq.dask.explain([1], plain_explainer(), "c")
+
+
+def test_argument_that_is_no_client_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    words = r"client is 'tcp://here:1' of type str; expected a distributed\.Client"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        clvq.dask.explain(
+            tmp_path / "none",
+            plain_explainer(),
+            destination=tmp_path / "out",
+            client="tcp://here:1",
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_column_of_wishes_may_be_called_like_a_label(client: Any, tmp_path: Path) -> None:
+    wishes = ["a", "b", "c", None] * 5
+    table = plain_table(20).append_column("c", pa.array(wishes))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=5)
+    whole = plain_explainer().explain_batch(plain_table(20).drop_columns("id"), wishes)
+    frame = dd.from_pandas(table.to_pandas(), npartitions=3)
+    for source in (tmp_path / "t.parquet", frame):
+        lazy = clvq.dask.explain(source, plain_explainer(), target_column="c")
+        told = lazy.compute(scheduler="synchronous").sort_values("id")
+        assert told["cost"].tolist() == whole.cost.tolist()
+        assert told["prediction"].tolist() == whole.prediction.tolist()
+        with pytest.raises(clvq.InvalidInputError, match=r"expected one of both\."):
+            clvq.dask.explain(source, plain_explainer(), "a", target_column="c")
+        with pytest.raises(clvq.InvalidInputError, match=r"names the column 'd', which the table"):
+            clvq.dask.explain(source, plain_explainer(), target_column="d")
+    given: dict[str, Any] = {"target_column": "c", "part_rows": 5}
+    path = tmp_path / "t.parquet"
+    clvq.explain_dataset(plain_explainer(), path, tmp_path / "one", **given)
+    clvq.dask.explain(
+        path, plain_explainer(), destination=tmp_path / "many", client=client, **given
+    )
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")
+
+
+LONG = "a text that does not fit into a view itself"
+VIEWS: dict[str, Any] = {
+    "text": pa.array([LONG, None], pa.string_view()),
+    "bytes": pa.array([b"\xff", LONG.encode()], pa.binary_view()),
+    "lists": pa.array([[LONG, None], None], pa.list_(pa.string_view())),
+    "large lists": pa.array([[LONG, None], None], pa.large_list(pa.string_view())),
+    "pairs": pa.array([[LONG, "b"], None], pa.list_(pa.string_view(), 2)),
+    "structs": pa.array([{"q": [LONG]}, None], pa.struct([("q", pa.list_(pa.string_view()))])),
+    "maps": pa.array([[("a", LONG)], None], pa.map_(pa.string_view(), pa.string_view())),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_a_path_come_in_types_that_rows_can_be_taken_of(tmp_path: Path, name: str) -> None:
+    table = plain_table(2).append_column("other", VIEWS[name])
+    try:
+        pq.write_table(table, tmp_path / "t.parquet")
+    except pa.ArrowNotImplementedError:
+        pytest.skip("this pyarrow writes no views")
+    lazy = clvq.dask.explain(tmp_path / "t.parquet", plain_explainer(), "c")
+    told = lazy.compute(scheduler="synchronous")
+    assert told.dtypes.astype(str).tolist() == lazy.dtypes.astype(str).tolist()
+    assert pa.array(told["other"], from_pandas=True).to_pylist() == VIEWS[name].to_pylist()
+    assert told.take([1])["id"].tolist() == [1]

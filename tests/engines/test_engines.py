@@ -264,3 +264,20 @@ def test_jobs_of_a_shell_answer_as_a_batch_does(plain: tuple[dict[str, Any], str
     before = {path: path.read_bytes() for path in (folder / "answers-slurm").rglob("*.*")}
     at_the_shell(by_array, folder, SLURM_ARRAY_TASK_ID="1")
     assert before == {path: path.read_bytes() for path in (folder / "answers-slurm").rglob("*.*")}
+
+
+def test_jobs_of_a_shell_keep_files_of_one_name_apart(plain: tuple[dict[str, Any], str]) -> None:
+    """And the values in their paths, though no job knows them."""
+    namespace, target = plain
+    customers = namespace["folder"] / "customers"
+    for old, new in zip("012", ("country=DE/0", "country=FR/0", "country=FR/a b"), strict=True):
+        (customers / new).parent.mkdir(exist_ok=True)
+        (customers / f"{old}.parquet").rename(customers / f"{new}.parquet")
+    by_xargs, by_array = recipe("SLURM and xargs", "sh")
+    at_the_shell(by_xargs, namespace["folder"])
+    for job in range(3):
+        at_the_shell(by_array, namespace["folder"], SLURM_ARRAY_TASK_ID=str(job))
+    for name in ("answers-xargs", "answers-slurm"):
+        found = pq.read_table(namespace["folder"] / name)
+        assert sorted(found["country"].to_pylist()) == ["DE"] * 10 + ["FR"] * 20
+        confirm(found, namespace, target)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from errno import ENOTDIR
+from importlib import import_module
 from pathlib import Path
+from shlex import quote
 from typing import Any, final
 
 import click
@@ -14,16 +17,24 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
 from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
-from counterlvq.cli.options import defaults_told, explainer_from, targets_from, tell_notes
+from counterlvq.cli.options import (
+    defaults_told,
+    explainer_from,
+    label_from,
+    targets_from,
+    tell_notes,
+)
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.wording import plural
 
-__all__ = ["Writing", "explain_into_folder", "names_folder"]
+__all__ = ["Writing", "check_folder", "explain_into_folder", "names_folder", "refuse_column"]
 
 # Said of a run that is ended: whatever is finished stays.
 _REMARK = "parts that are finished stay, and the same command goes on with the others"
 _SLASHES = ("/", os.sep)
+# Before the name of a column that holds a label for each row.
+_COLUMN = "column:"
 # Endings by which files are called.
 _FILES = (".parquet", ".pq", ".parq", ".csv", ".json", ".txt")
 
@@ -42,9 +53,32 @@ class Writing:
 
 def names_folder(table: str, output: str) -> bool:
     """Whether a dataset is asked for: a folder comes in, or is named to go out."""
-    if STDIN in (table, output):
-        return False
-    return output.endswith(_SLASHES) or Path(output).is_dir() or Path(table).is_dir()
+    if table != STDIN and Path(table).is_dir():
+        return True
+    return output != STDIN and (output.endswith(_SLASHES) or Path(output).is_dir())
+
+
+def check_folder(source: str, output: str) -> None:
+    """Refuse what is no dataset, and what is no folder for one, before anything is worked on."""
+    if source == STDIN:
+        raise click.UsageError(
+            f"--output {output} is a folder, and TABLE is -: a dataset cannot be read from "
+            f"standard input, because it is read twice. Name a file or a folder as TABLE, or give "
+            f"--output a file."
+        )
+    if output == STDIN:
+        raise click.UsageError(
+            f"{source} is a folder of tables, and the answers go into a folder, part by part; "
+            f"expected --output FOLDER/"
+        )
+    place = Path(output)
+    if place.is_file():
+        raise NotADirectoryError(ENOTDIR, "is a file; expected a folder for the parts", output)
+    if place.suffix.lower() in _FILES and not place.is_dir() and not output.endswith(_SLASHES):
+        raise click.UsageError(
+            f"{source} is a folder, and the answers go into one, part by part; --output {output} "
+            f"names a file. Expected a folder, such as --output {place.with_suffix('')}/"
+        )
 
 
 def explain_into_folder(
@@ -52,7 +86,6 @@ def explain_into_folder(
 ) -> int:
     """Explain a dataset, and say how it went."""
     needed("pyarrow")
-    _check_folder(source, writing.output)
     loaded = read_model(model)
     explainer = explainer_from(loaded, None, **question)
     how = reading()
@@ -88,18 +121,6 @@ def explain_into_folder(
     return 0 if answered == told.rows else NO_ANSWER
 
 
-def _check_folder(source: str, output: str) -> None:
-    """Refuse what names a file, before anything is worked on."""
-    place = Path(output)
-    if place.is_file():
-        raise NotADirectoryError(ENOTDIR, "is a file; expected a folder for the parts", output)
-    if place.suffix.lower() in _FILES and not place.is_dir() and not output.endswith(_SLASHES):
-        raise click.UsageError(
-            f"{source} is a folder, and the answers go into one, part by part; --output {output} "
-            f"names a file. Expected a folder, such as --output {place.with_suffix('')}/"
-        )
-
-
 def _remark(parts: int, all_parts: int, rows: int, all_rows: int) -> str:
     """Say of a run that is ended how far it was."""
     verb = "is" if parts == 1 else "are"
@@ -109,11 +130,29 @@ def _remark(parts: int, all_parts: int, rows: int, all_rows: int) -> str:
     )
 
 
+def refuse_column(model: Model, target: tuple[str, ...]) -> None:
+    """Refuse a column of labels where a table is explained, unless a class is called so."""
+    for text in target:
+        if not text.startswith(_COLUMN):
+            continue
+        try:
+            label_from(model, text)
+        except clvq.UnknownLabelError:
+            raise click.UsageError(
+                f"--target {text} takes a label for each row from a column, which goes with a "
+                f"folder as output only; expected a class of the model, or --output FOLDER/"
+            ) from None
+
+
 def _wish(model: Model, target: tuple[str, ...], source: str) -> dict[str, Any]:
     """Read the target: labels, or a column in a word such as column:wish."""
-    columns = [text.removeprefix("column:") for text in target if text.startswith("column:")]
+    columns = [text.removeprefix(_COLUMN) for text in target if text.startswith(_COLUMN)]
     if not columns:
-        found = targets_from(model, target)
+        try:
+            found = targets_from(model, target)
+        except clvq.UnknownLabelError as error:
+            hint = _column_hint(target, source)
+            raise clvq.UnknownLabelError(f"{error}{hint}") from None
         return {"target": {found} if isinstance(found, str) else found}
     if len(target) > 1:
         raise click.UsageError(
@@ -121,3 +160,26 @@ def _wish(model: Model, target: tuple[str, ...], source: str) -> dict[str, Any]:
             f"of {source} alone."
         )
     return {"target_column": columns[0]}
+
+
+def _column_hint(target: tuple[str, ...], source: str) -> str:
+    """Say how a column is named, if the only word, which is no class, is one."""
+    if len(target) != 1 or target[0] not in _columns_of(source):
+        return ""
+    option = quote(f"{_COLUMN}{target[0]}")
+    return f" It is a column of {source}: --target {option} takes the label of each row from it."
+
+
+def _columns_of(source: str) -> list[str]:
+    """Read names of columns from the head of a file, for a hint; none where that fails."""
+    arrow, csv, datasets = map(import_module, ("pyarrow", "pyarrow.csv", "pyarrow.dataset"))
+    how = reading()
+    text = datasets.CsvFileFormat(
+        csv.ParseOptions(delimiter=how.delimiter or ","),
+        read_options=csv.ReadOptions(encoding=how.encoding),
+    )
+    for kind, paths in (("parquet", "hive"), (text, None)):
+        with suppress(OSError, arrow.ArrowException):
+            head = datasets.dataset(source, format=kind, partitioning=paths)
+            return list(head.schema.names)
+    return []

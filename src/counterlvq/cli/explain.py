@@ -9,12 +9,19 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 
 import counterlvq as clvq
 from counterlvq.cli.alternatives import tell_ways
 from counterlvq.cli.conventions import NO_ANSWER, Count, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
-from counterlvq.cli.datasets import Writing, explain_into_folder, names_folder
+from counterlvq.cli.datasets import (
+    Writing,
+    check_folder,
+    explain_into_folder,
+    names_folder,
+    refuse_column,
+)
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -46,6 +53,13 @@ FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 # Rows of which it is said why they cannot be read.
 _TOLD_INVALID = 5
+# How a table is told, which a dataset has no place for; and the other way round.
+FOR_TABLES = (
+    "--format", "--certificates", "--model-apart", "--vipr", "--ranges", "--alternatives",
+    "--escape", "--subject", "--outcome", "--numbers", "--dates", "--most", "--template",
+    "--otherwise", "--rule", "--response",
+)  # fmt: skip
+FOR_DATASETS = ("--prefix", "--part-rows")
 # What is said of each row, beside the columns of the table.
 _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
 
@@ -120,23 +134,17 @@ def explain(
     counterfactual, and the status. Exit code 3 says that some rows have no answer.
 
     Into a folder (--output FOLDER/) go datasets of any size, files or folders of Parquet or CSV,
-    part by part; the same command goes on with a run that was ended.
+    part by part; the same command goes on with a run that was ended. There
+    --target column:NAME takes the wished-for class of each row from a column.
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
     if names_folder(table, output):
-        given = {
-            "--format": kind,
-            "--certificates": certificates,
-            "--vipr": vipr,
-            "--ranges": ranges,
-            "--alternatives": alternatives,
-        }
-        _refuse_given(given, "is for tables; a dataset is written as Parquet.")
+        check_folder(table, output)
+        _refuse_given(FOR_TABLES, "is for tables; a dataset is written as Parquet.")
         how = Writing(output, jobs, bad_rows, prefix, part_rows)
         return explain_into_folder(model, table, target, how, question)
-    given = {"--prefix": prefix, "--part-rows": part_rows}
-    _refuse_given(given, "is for datasets, which go into a folder: --output FOLDER/")
+    _refuse_given(FOR_DATASETS, "is for datasets, which go into a folder: --output FOLDER/")
     kind = kind or kind_by_ending(output, _ENDINGS, "table")
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
@@ -146,6 +154,7 @@ def explain(
     if kind == "table" and output != STDIN and not Path(output).suffix:
         say(f"counterlvq: {output} is a file of text; --output {output}/ is a folder.", aside=True)
     loaded = read_model(model)
+    refuse_column(loaded, target)
     rows = with_typed_cells(read_table(table), loaded.features)
     taken = [name for name in _TOLD if name in rows.columns]
     if taken and kind in ("csv", "parquet"):
@@ -185,11 +194,16 @@ def explain(
     return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
 
 
-def _refuse_given(options: dict[str, Any], why: str) -> None:
-    """Refuse the first of some options that is given."""
-    for option, value in options.items():
-        if value:
-            raise click.UsageError(f"{option} {why}")
+def _refuse_given(options: tuple[str, ...], why: str) -> None:
+    """Refuse the first of some options that is given, be it with the value that it has anyway."""
+    ctx = click.get_current_context()
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        is_given = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        # An empty text, as scripts hand it over, asks for nothing.
+        if is_given and parameter.opts[0] in options and ctx.params.get(name) != "":
+            called = "/".join([parameter.opts[0], *parameter.secondary_opts])
+            raise click.UsageError(f"{called} {why}")
 
 
 def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:

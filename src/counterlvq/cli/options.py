@@ -194,8 +194,6 @@ def explainer_from(
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
         raise click.UsageError("--reference says what --cost mad is measured by; expected both.")
-    if model.reference is None and cost in (None, "mad"):
-        _say_what_is_missing(cost, reference, has_ranges=anywhere or within is not None)
     features = model.features if columns is None else _described(model, columns)
     if least is None and (anywhere or model.reference is None):
         least = 0.0
@@ -204,6 +202,9 @@ def explainer_from(
         cost is None and (reference is not None or model.reference is not None)
     )
     weights = _typical(model, features, reference, table) if by_deviations else None
+    # Behind what may be refused, so that an error is not preceded by what it contradicts.
+    if model.reference is None and cost in (None, "mad"):
+        _say_what_is_missing(cost, reference, has_ranges=anywhere or within is not None)
     if model.reference is not None and not anywhere:
         features = with_stated_ranges(model.reference.described(features), bounds)
     if model.reference is not None and trifles:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, final
 
 from counterlvq.dask.frames import frame_batch, frame_schema
+from counterlvq.dask.views import without_views
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
@@ -17,6 +18,7 @@ from counterlvq.streaming.csv_source import CsvStyle
 from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, checked_path, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
+from counterlvq.streaming.targets import ColumnTarget
 
 __all__ = ["explain"]
 
@@ -26,6 +28,7 @@ def explain(
     explainer: Explains,
     target: Any = None,
     *,
+    target_column: str | None = None,
     destination: str | os.PathLike[str] | None = None,
     columns: Sequence[str] | None = None,
     prefix: str = "",
@@ -49,6 +52,8 @@ def explain(
         Each worker gets it once.
     target, columns, prefix, on_bad_rows
         As for `Explainer.map_batches`.
+    target_column : str, optional
+        Instead of `target`: the column that holds a label for each row, whatever labels there are.
     destination : str or path, optional
         A folder that all workers can write to. It is filled as by `explain_dataset`, byte for
         byte, and a run that was ended is gone on with; a part whose worker is lost is answered
@@ -61,8 +66,9 @@ def explain(
     Returns
     -------
     dask.dataframe.DataFrame or DatasetSummary
-        Without `destination` nothing is computed yet. Columns that are added have types of
-        Arrow.
+        Without `destination` nothing is computed yet. Columns that are added, and all that are
+        read from a path, have types of Arrow; views of text and bytes come as large strings and
+        large binaries, because Dask takes no rows of views.
 
     Examples
     --------
@@ -77,6 +83,8 @@ def explain(
     ['yes', 'yes']
     """
     frames = _needed("dask.dataframe")
+    _refuse_other_client(client)
+    target = _wish(target, target_column)
     if isinstance(source, frames.DataFrame):
         if destination is not None:
             raise InvalidInputError(
@@ -108,6 +116,28 @@ def explain(
         return _write(run, client)
     sealed = _Sealed(run, digest(run.identity))
     return frames.from_map(_read_part, run.parts, sealed=sealed, meta=_typed(run.question, []))
+
+
+def _refuse_other_client(client: Any) -> None:
+    """Refuse what is no client before a source is read for it."""
+    if client is not None and not isinstance(client, _needed("distributed").Client):
+        raise InvalidInputError(
+            f"client is {told(client)} of type {type(client).__name__}; expected a "
+            f"distributed.Client, or None for the one that is current. Connect one to a cluster or "
+            f"to the address of its scheduler: distributed.Client(address)."
+        )
+
+
+def _wish(target: Any, target_column: str | None) -> Any:
+    """Read which of both is given: labels, or the column that holds them."""
+    if target_column is None:
+        return target
+    if target is not None:
+        raise InvalidInputError(
+            f"target is {told(target)} and target_column is {told(target_column)}; expected one of "
+            f"both."
+        )
+    return ColumnTarget(target_column)
 
 
 def _lazy_frame(
@@ -156,7 +186,7 @@ def _answer_frame(frame: Any, sealed: _Sealed) -> Any:
 def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
     """Make a pandas DataFrame whose types do not depend on the rows."""
     table = arrow().Table.from_batches(batches, schema=question.output_schema)
-    return table.to_pandas(types_mapper=_needed("pandas").ArrowDtype)
+    return without_views(table).to_pandas(types_mapper=_needed("pandas").ArrowDtype)
 
 
 def _read_part(part: Part, sealed: _Sealed) -> Any:

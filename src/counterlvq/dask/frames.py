@@ -13,6 +13,7 @@ from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import Explains
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.columns import AnswerColumn, label_array
+from counterlvq.streaming.targets import ColumnTarget
 from counterlvq.tables.values import checked_names
 
 __all__ = ["frame_batch", "frame_schema"]
@@ -25,8 +26,9 @@ def frame_schema(source: Any, explainer: Explains, target: Any) -> Any:
     pa = arrow()
     names = checked_names(source.columns)
     natural = {f.name: AnswerColumn.of(f, None).type for f in explainer.features}
-    if isinstance(target, str):
-        natural.setdefault(target, label_array(explainer.model.classes.tolist()).type)
+    wish = target.name if isinstance(target, ColumnTarget) else target
+    if isinstance(wish, str):
+        natural.setdefault(wish, label_array(explainer.model.classes.tolist()).type)
     return pa.schema(
         [
             (name, _type(source, name, natural[name]) if name in natural else pa.null())
