@@ -56,6 +56,8 @@ def relax_seen(
     if part.held.any():
         return None
     program = QuadraticDual(part)
+    if program.work > asked.most:
+        return None
     found = solved(program, program.start(), *asked[:4])
     return None if found is None else program.read(found)
 

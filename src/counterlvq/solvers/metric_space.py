@@ -26,7 +26,7 @@ __all__ = ["Cuts", "MetricSpace", "Part", "Question", "SeenRelaxed", "side_produ
 _NEARLY_ALL = 0.7
 # Features with sides of their own up to which each two of them are multiplied: matrices of all
 # features for each pair of them take gigabytes for a hundred.
-_MOST_PAIRED = 32
+_MOST_PAIRED = 16
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
 
