@@ -275,6 +275,9 @@ RIVAL_SLACK = 2.0**-34
 HELD = 1e-12
 # A box that costs this share of the best answer is not worth searching. No bound rests on it.
 AS_GOOD = 1.0 - 1e-9
+# How far towards better multipliers one goes so that rounding leaves the goal passed, in ways to
+# the goal. The bound is evaluated anew from the multipliers that result.
+PAST_GOAL = 1.0 + 1e-9
 # A point this near to a threshold, as a share of its size, may be meant to be at it.
 AT_THRESHOLD = 1e-5
 # How much a condition may be broken, as a share of its terms, before a box is cut for it.

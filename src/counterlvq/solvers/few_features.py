@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import PAST_GOAL
 from counterlvq.solvers.absolute_dual import AbsoluteDual, Found, Shares
 from counterlvq.solvers.interior_point import Iterate, solved
 
@@ -33,8 +34,6 @@ _WEIGHTS, _STEPS = (3.0, 30.0, 300.0, 3000.0), 5
 _NEARLY, _LONGEST, _SMALL_STEP = 0.9, 1e3, 1e-2
 # The share of a border that products of two features that are held may use.
 _WITHIN = 0.999
-# How far beyond the goal multipliers are taken, as a share of the way.
-_OVER = 1e-9
 # An entry of the direction that breaks a matrix from which a feature is taken in.
 _ENTRY = 0.25
 
@@ -124,7 +123,7 @@ def _no_further(
     first = program.value(start)
     if found.value <= goal or first >= goal:
         return found.x, found.value
-    share = min(1.0, (goal - first) / (found.value - first) * (1.0 + _OVER))
+    share = min(1.0, (goal - first) / (found.value - first) * PAST_GOAL)
     x = start + share * (found.x - start)
     return x, program.value(x)
 
