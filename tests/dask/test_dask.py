@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import counterlvq as clvq
+from tests.support.shell import called
 from tests.support.streams import mixed_batch, mixed_explainer, plain_explainer, plain_table
 
 dd = pytest.importorskip("dask.dataframe")
@@ -154,6 +155,33 @@ def test_folder_is_that_of_one_process(client: Any, source: Path, tmp_path: Path
         source, plain_explainer(), "c", destination=tmp_path / "one", part_rows=200
     )
     assert again.resumed == again.parts
+
+
+def test_folder_goes_from_the_shell_to_python_to_dask_and_back(
+    client: Any, source: Path, tmp_path: Path
+) -> None:
+    """Each time a part is missing, which the next one writes, byte for byte."""
+    clvq.save(plain_explainer().model, tmp_path / "m.clvq")
+    explainer, folder = clvq.Explainer(clvq.load(tmp_path / "m.clvq")), tmp_path / "out"
+
+    def shell() -> str:
+        words = ("m.clvq", "source", "--target", "c", "--cost", "manhattan", "--output", "out/")
+        done = called("explain", *words, "--part-rows", "500", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stderr.decode()
+
+    shell()
+    before = contents(folder)
+    ways = [
+        lambda: str(clvq.explain_dataset(explainer, source, folder, "c")),
+        lambda: str(clvq.dask.explain(source, explainer, "c", destination=folder)),
+        lambda: str(clvq.dask.explain(source, explainer, ["c"], destination=folder)),
+        shell,
+    ]
+    for way in ways:
+        (folder / "part-00000-00000.parquet").unlink()
+        assert "3 of them from before" in way()
+        assert contents(folder) == before
 
 
 def test_client_that_is_given_is_the_one_that_is_waited_for(

@@ -141,7 +141,7 @@ class TableMap:
     offset: Floats  # (k,)
     named: bool
     fillers: Mapping[str, Any] = field(default_factory=dict)
-    described_as: Features | None = None
+    described_as: Features | None = field(default=None, metadata={"asked": True})
     offset_blur: Floats | None = None  # (k,)
     fills: Fills = field(default_factory=Fills)
     objects: frozenset[str] = frozenset()

@@ -89,6 +89,10 @@ class Explains(Protocol):
     def time_limit(self) -> float | None:
         """Seconds for each row."""
 
+    @property
+    def gap(self) -> float:
+        """The gap at which an answer counts as the closest."""
+
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Everything that does not depend on a row."""
 

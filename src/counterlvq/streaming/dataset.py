@@ -23,7 +23,7 @@ from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.asked import PART_ROWS, words_for
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder, counts_of
-from counterlvq.streaming.identity import digest, model_digest, question_digest
+from counterlvq.streaming.identity import digest, model_digest, question_digest, setting_digests
 from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
 from counterlvq.streaming.parquet_source import ParquetSource
 from counterlvq.streaming.sources import Part, PartBatches, Source
@@ -32,7 +32,7 @@ from counterlvq.types import Status
 
 __all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
-_FORMAT = 5
+_FORMAT = 6
 # A path object has one slash of two; a single letter is a drive.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 # Seconds between two manifests of a run.
@@ -117,6 +117,12 @@ class DatasetRun:
         source = {**self.identity["source"], "files": files}
         return digest({**self.identity, "source": source})
 
+    @property
+    def _stated(self) -> dict[str, Any]:
+        """State what is asked, for people and for those who ask something else."""
+        settings = setting_digests(self.question)
+        return {**self.identity, "asked": self.asked, "settings": settings}
+
     def _counted(self, answers: Iterator[Any], schema: Any) -> Iterator[tuple[Any, dict[str, int]]]:
         at = schema.get_field_index(f"{self.question.prefix}status")
         for batch in answers:
@@ -150,8 +156,7 @@ class DatasetRun:
     def manifest(self, done: dict[str, dict[str, int]]) -> dict[str, Any]:
         """State what is asked, and how far it is."""
         return {
-            **self.identity,
-            "asked": self.asked,
+            **self._stated,
             "left_out": [place._asdict() for place in self.left_out],
             "rows": _total(done),
             "statuses": _sums(done),
@@ -174,7 +179,7 @@ class DatasetRun:
         with self.folder.locked():
             found = self.folder.manifest()
             if found is not None and self.folder.has_parts():
-                self.folder.refuse_another(found, {**self.identity, "asked": self.asked})
+                self.folder.refuse_another(found, self._stated)
             self.folder.clear_pending()
             done = self.folder.finished({part.name: self.seal(part) for part in self.parts})
             if not done:  # whatever was asked before, nothing of it was answered

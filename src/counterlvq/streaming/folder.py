@@ -27,7 +27,7 @@ from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow_part, foreign_errors
-from counterlvq.streaming.asked import difference
+from counterlvq.streaming.asked import difference, words_apart
 from counterlvq.types import Status
 
 __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
@@ -281,7 +281,10 @@ def _detail(name: str, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> st
     if name == "source":
         return _source_words(begun.get(name), asked[name])
     if name == "question":
-        return difference(begun.get("asked"), asked["asked"])
+        return difference(begun, asked)
+    if name == "model":  # which is stated anew where its columns are said to hold other levels
+        words = words_apart(begun, asked, ["features"])
+        return f", or with other columns of it: {words}" if words else ""
     if name == "part_rows" and name in begun:
         return f": {told(begun[name])} rows, and now {asked[name]}"
     return ""

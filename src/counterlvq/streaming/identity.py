@@ -15,30 +15,43 @@ import numpy as np
 
 from counterlvq.streaming.answers import BatchQuestion, Explains
 
-__all__ = ["digest", "model_digest", "question_digest"]
+__all__ = ["digest", "model_digest", "question_digest", "setting_digests"]
 
 # Fields of an explainer that are no part of the question: the model has a hash of its own, and
 # prices are the cost, column by column. Every other one is, also one that is yet to come.
 _NOT_ASKED = ("model", "prices")
+# Marks fields of a model in which there stands what is asked: it is hashed with the question.
+_ASKED = "asked"
 
 
 def model_digest(explainer: Explains) -> str:
     """Hash what the model computes: prototypes, metric, what stands in front, what fills gaps."""
     source = explainer.prepared_for().source
     says = None if source.says is None else type(source.says).__qualname__
-    behind = source.behind if source.coordinates.has_levels else None
-    parts = (source.model, behind, source.rounding, source.fills, source.columns, says)
+    # Levels are columns of their own in a model that is stated anew for those that are looked for.
+    model = source.behind if source.behind and source.coordinates.has_levels else source.model
+    parts = (model, source.rounding, source.fills, source.columns, says)
     return digest(parts)
 
 
 def question_digest(question: BatchQuestion) -> str:
     """Hash what is asked: cost, constraints, confidence, columns, target, what is to be written."""
+    return digest(setting_digests(question))
+
+
+def setting_digests(question: BatchQuestion) -> dict[str, str]:
+    """Hash one by one what is asked, so that two questions can be told to differ in it."""
     asked = _public_fields(question.explainer)
     for name in _NOT_ASKED:
         del asked[name]
-    wished = question.target
-    written = (question.kept, question.prefix, question.on_bad_rows)
-    return digest((asked, wished, written, str(question.schema.remove_metadata())))
+    asked |= {
+        "target": question.target,
+        "columns given back": question.kept,
+        "prefix": question.prefix,
+        "bad rows": question.on_bad_rows,
+        "schema of the source": str(question.schema.remove_metadata()),
+    }
+    return {name.replace("_", " "): digest(value) for name, value in asked.items()}
 
 
 def digest(value: Any) -> str:
@@ -128,4 +141,5 @@ def _object_parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
 
 def _public_fields(value: Any) -> dict[str, Any]:
     """Fields of a dataclass; those that begin with an underscore are prepared from the others."""
-    return {f.name: getattr(value, f.name) for f in fields(value) if f.name[0] != "_"}
+    names = [f.name for f in fields(value) if not f.metadata.get(_ASKED)]
+    return {name: getattr(value, name) for name in names if name[0] != "_"}

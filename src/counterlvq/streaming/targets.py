@@ -9,7 +9,7 @@ from typing import Any, final
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import key_of, plain, told
-from counterlvq.problem.targets import wished_prototypes
+from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.safe_text import shown_repr
 from counterlvq.streaming.arrow import arrow
 from counterlvq.tables.arrow_types import usual_column, usual_type
@@ -84,8 +84,10 @@ def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
                 f"target is {told(target)}, which holds something that can be no label; expected a "
                 f"label, several of them, or the name of a column."
             ) from None
-    wished_prototypes(model, wish, 0)  # an unknown label is refused at once
-    return wish
+    # An unknown label is refused at once. However a wish is written, it is one value and has one
+    # hash: the labels as the model has them, and one of them by itself.
+    found = labels_of(model, wished_prototypes(model, wish, 0))
+    return found[0] if len(found) == 1 else frozenset(found)
 
 
 def _refuse_nested(name: str, dtype: Any) -> None:
