@@ -224,6 +224,23 @@ def test_run_that_is_ended_says_how_far_it_is(
     assert "45 rows in 5 parts, 2 of them from before" in capsys.readouterr().err
 
 
+def test_many_rows_for_one_file_are_told_of_before_the_work(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr("counterlvq.cli.explain._MANY", 39)
+    words = ["explain", "m.clvq", "rows/a.parquet", "--target", "c", "--cost", "manhattan"]
+    held = "counterlvq: rows/a.parquet has 40 rows, whose answers are all held in memory; --output"
+    for output, folder in {"table": "table/", "t.csv": "FOLDER/"}.items():
+        assert run([*words, "--output", output]) == 0
+        assert f"{held} {folder} writes them as they come." in capsys.readouterr().err
+    assert run([*words, "--time-limit", "x"]) == 2
+    assert held not in capsys.readouterr().err
+    monkeypatch.setattr("counterlvq.cli.explain._MANY", 40)
+    assert run([*words, "--output", "few.csv"]) == 0
+    assert held not in capsys.readouterr().err
+
+
 def test_sentences_about_files_and_folders(place: Path) -> None:
     pq.write_table(plain_table(3).rename_columns(["id", "u", "v", "w", "xx"]), place / "x.parquet")
     (place / "more").mkdir()

@@ -10,6 +10,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import Feature, Features
+from counterlvq.explainer.rows import RowAsker
 
 SIDES = {"a": ("real", {"decimals": 1}), "b": ("real", {"step": 5}), "c": ("whole", {})}
 LEAST = {"a": 0.5, "b": 7.0, "c": 2.0}
@@ -153,3 +154,24 @@ def test_sentences_of_a_batch_are_those_of_its_answers() -> None:
         for how in ("reason", "found_by"):
             assert (told.pop(how, None) is None) == (full.pop(how, None) is None)
         assert told == full
+
+
+def test_rows_beside_one_that_cannot_be_read_are_not_searched_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A single gap in a table must not make its listing as slow as its answers one by one."""
+    frame = pd.DataFrame({"a": [-2.0, np.nan, 3.0, -1.5], "b": [0.0, 0.0, 1.0, 2.0]})
+    model = clvq.PrototypeModel([[-2.0, 0], [2, 1]], ["no", "yes"], feature_names=["a", "b"])
+    explainer = clvq.Explainer(model)
+    batch = explainer.explain_batch(frame, target="yes", on_bad_rows="report")
+    whole = [batch[i] for i in range(len(batch))]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("a row is searched again")
+
+    monkeypatch.setattr(RowAsker, "_answer", refuse)
+    found = [batch.sketch(i) for i in range(len(batch))]
+    assert [cf.text() for cf in found] == [cf.text() for cf in whole]
+    assert [cf.cost for cf in found] == batch.cost.tolist()
+    assert found[1].status == "invalid"
+    assert found[1].reason == whole[1].reason

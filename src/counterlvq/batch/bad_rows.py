@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +51,24 @@ def spread(table: Table, good: NDArray[np.int64], count: int, width: int) -> Tab
     return out
 
 
+class Asks(Protocol):
+    """Asks about one row of a batch."""
+
+    def __call__(self, i: int) -> Counterfactual:
+        """Answer a row."""
+
+    def outline(
+        self, i: int, *, nearest: int, prototype: int, **found: Any
+    ) -> Counterfactual | None:
+        """Say what the batch has found for it."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class WithBadRows:
     """Asks about one row of a batch in which some rows cannot be read."""
 
-    ask: Callable[[int], Counterfactual]  # of good rows, by their position among these
+    ask: Asks  # of good rows, by their position among these
     places: Mapping[int, int]  # of good rows, from their position in the batch
     problems: Mapping[int, str]  # of all others
     rows: Floats  # of the batch, with NaN where nothing can be read
@@ -64,6 +76,10 @@ class WithBadRows:
     model: PrototypeModel
     features: Features
     constraints: tuple[Constraint | str, ...]
+
+    def outline(self, i: int, **found: Any) -> Counterfactual | None:
+        """Say what a batch has found for a row; None where more has to be known for that."""
+        return self.ask.outline(self.places[i], **found) if i in self.places else None
 
     def __call__(self, i: int) -> Counterfactual:
         """Answer a row, or say why it cannot be."""

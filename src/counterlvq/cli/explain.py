@@ -53,6 +53,8 @@ FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 # Rows of which it is said why they cannot be read.
 _TOLD_INVALID = 5
+# Rows from which on it is said how answers need not be held in memory.
+_MANY = 20_000
 # How a table is told, which a dataset has no place for; and the other way round.
 FOR_TABLES = (
     "--format", "--certificates", "--model-apart", "--vipr", "--ranges", "--alternatives",
@@ -151,11 +153,18 @@ def explain(
     _check_told(kind, ranges, alternatives, certificates or vipr)
     _check_proofs(output, certificates, model_apart)
     check_writable(output)
-    if kind == "table" and output != STDIN and not Path(output).suffix:
+    if _looks_like_folder(kind, output):
         say(f"counterlvq: {output} is a file of text; --output {output}/ is a folder.", aside=True)
     loaded = read_model(model)
     refuse_column(loaded, target)
     rows = with_typed_cells(read_table(table), loaded.features)
+    if len(rows) > _MANY and table != STDIN:
+        folder = f"{output}/" if _looks_like_folder(kind, output) else "FOLDER/"
+        say(
+            f"counterlvq: {table} has {len(rows):,} rows, whose answers are all held in memory; "
+            f"--output {folder} writes them as they come.",
+            aside=True,
+        )
     taken = [name for name in _TOLD if name in rows.columns]
     if taken and kind in ("csv", "parquet"):
         raise clvq.InvalidInputError(
@@ -192,6 +201,11 @@ def explain(
     if kind != "table":  # which counts them in its last line
         tell_unanswered(statuses)
     return 0 if all(clvq.Status(status).has_answer for status in statuses) else NO_ANSWER
+
+
+def _looks_like_folder(kind: str, output: str) -> bool:
+    """Whether somebody may have meant a folder by the name of a file."""
+    return kind == "table" and output != STDIN and not Path(output).suffix
 
 
 def _refuse_given(options: tuple[str, ...], why: str) -> None:
