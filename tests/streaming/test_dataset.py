@@ -83,7 +83,13 @@ def test_answers_are_those_of_a_batch(source: Path, tmp_path: Path) -> None:
         for name in ("00000-00000", "00000-00002", "00000-00004", "00001-00000")
     ]
     assert {part["state"] for part in manifest(tmp_path / "out")["parts"]} == {"finished"}
-    assert str(told) == "301 rows in 4 parts: 301 optimal"
+    rows = plain_table(301).drop_columns("id").to_pandas().to_numpy()
+    right = int((plain_explainer().model.predict(rows) == "c").sum())
+    assert str(told) == f"301 rows in 4 parts: 301 optimal; {right} have the target already"
+    again = explained(source, tmp_path / "out")
+    stated = [manifest(tmp_path / "out")["has_target"]]
+    stated += [sum(part["has_target"] for part in manifest(tmp_path / "out")["parts"])]
+    assert [told.has_target, again.has_target, *stated] == [right] * 4
 
 
 def test_folder_is_read_by_others(source: Path, tmp_path: Path) -> None:
@@ -104,6 +110,34 @@ def test_mixed_columns_and_bad_rows(tmp_path: Path) -> None:
     counted = whole["status"].value_counts().to_pylist()
     assert told.statuses == {pair["values"]: pair["counts"] for pair in counted}
     assert manifest(tmp_path / "out")["statuses"] == told.statuses
+
+
+def test_first_row_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+    """Also by a run that goes on behind it."""
+    numbers = [None if i in (57, 58) else 1.0 for i in range(60)]
+    table = plain_table(60).set_column(1, "u", pa.array(numbers))
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=25)
+    for resumed in (0, 3):
+        told = explained(tmp_path / "t.parquet", tmp_path / "out", part_rows=25)
+        assert told.resumed == resumed
+        assert told.first_invalid.startswith(
+            "row 7 of part-00000-00002.parquet, counted from 0: column 'u' is missing; expected"
+        )
+        assert f"; the first that is invalid: {told.first_invalid[:-1]}" in str(told)
+    part = pq.read_table(tmp_path / "out" / "part-00000-00002.parquet")
+    assert part["reason"][7].as_py() == told.first_invalid.partition("from 0: ")[2]
+    assert part["id"][7].as_py() == 57
+    stated = manifest(tmp_path / "out")["parts"][2]["first_invalid"]
+    assert stated == [7, part["reason"][7].as_py()]
+
+
+def test_who_has_the_target_already_is_counted_by_the_wish_of_each_row(tmp_path: Path) -> None:
+    table = plain_table(50)
+    says = plain_explainer().model.predict(table.drop_columns("id").to_pandas().to_numpy())
+    wish = [None if i % 5 == 0 else ["a", "b", "c"][i % 3] for i in range(50)]
+    pq.write_table(table.append_column("wish", pa.array(wish)), tmp_path / "t.parquet")
+    told = explained(tmp_path / "t.parquet", tmp_path / "out", target="wish")
+    assert told.has_target == sum(a == b for a, b in zip(says.tolist(), wish, strict=True)) > 0
 
 
 def test_values_in_paths_are_columns(tmp_path: Path) -> None:

@@ -430,9 +430,9 @@ def test_what_is_left_out_is_told_with_the_reason(tables: Path, tmp_path: Path) 
     names = [path for path, _ in told.left_out]
     assert names == ["_d.csv", "_f", "a.csv.gz", "b.tsv", "c.txt", "dangling.txt"]
     assert str(told) == (
-        "2 rows in 1 part: 2 optimal; left out: '_d.csv', '_f' (its name begins with a dot or an "
-        "underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it ends in neither .parquet "
-        "nor .csv)"
+        "2 rows in 1 part: 2 optimal; 1 has the target already; left out: '_d.csv', '_f' (its name "
+        "begins with a dot or an underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it ends "
+        "in neither .parquet nor .csv)"
     )
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert [place["path"] for place in manifest["left_out"]] == names
@@ -536,7 +536,26 @@ def test_damaged_parts_are_refused(source: Path, tmp_path: Path) -> None:
     assert explained(source, tmp_path / "out").resumed == 3
 
 
-@pytest.mark.parametrize("counts", ['["optimal"]', '{"optimal": 2}', "{", '{"optimax": 3}', "7"])
+GOOD_TALLY = {"statuses": {"optimal": 3}, "has_target": 1, "first_invalid": None}
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        '["optimal"]',
+        '{"optimal": 3}',
+        "{",
+        "7",
+        json.dumps(GOOD_TALLY | {"statuses": {"optimal": 2}}),
+        json.dumps(GOOD_TALLY | {"statuses": {"optimax": 3}}),
+        json.dumps(GOOD_TALLY | {"statuses": [3]}),
+        json.dumps(GOOD_TALLY | {"has_target": -1}),
+        json.dumps(GOOD_TALLY | {"has_target": True}),
+        json.dumps(GOOD_TALLY | {"first_invalid": [0]}),
+        json.dumps(GOOD_TALLY | {"first_invalid": ["", ""]}),
+        json.dumps(GOOD_TALLY | {"more": 1}),
+    ],
+)
 def test_parts_whose_counts_are_none_are_refused(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: str
 ) -> None:

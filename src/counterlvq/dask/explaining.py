@@ -18,6 +18,7 @@ from counterlvq.streaming.csv_source import CsvStyle
 from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, checked_path, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
+from counterlvq.streaming.tally import Tally
 from counterlvq.streaming.targets import ColumnTarget
 
 __all__ = ["explain"]
@@ -191,7 +192,7 @@ def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
 
 def _read_part(part: Part, sealed: _Sealed) -> Any:
     run: DatasetRun = sealed.content
-    return _typed(run.question, [*run.answers(part)])
+    return _typed(run.question, [found.batch for found in run.answers(part)])
 
 
 def _write(run: DatasetRun, client: Any) -> DatasetSummary:
@@ -230,7 +231,7 @@ def _itself(sealed: _Sealed) -> _Sealed:
     return sealed
 
 
-def _answer_part(part: Part, sealed: _Sealed) -> tuple[str, dict[str, int]]:
+def _answer_part(part: Part, sealed: _Sealed) -> tuple[str, Tally]:
     run: DatasetRun = sealed.content
     return part.name, run.answer(part)
 

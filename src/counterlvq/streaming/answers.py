@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
-from typing import Any, Protocol, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,9 +23,10 @@ from counterlvq.presentation.progress import Counts
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
-from counterlvq.safe_text import encodable
 from counterlvq.streaming.arrow import arrow
+from counterlvq.streaming.checks import checked_prefix, kept_columns, refuse_no_list
 from counterlvq.streaming.columns import AnswerColumn, label_array
+from counterlvq.streaming.tally import Tally
 from counterlvq.streaming.targets import ColumnTarget, RowWishes, read_target, wishes_of
 from counterlvq.tables.arrow_types import usual_columns
 from counterlvq.tables.features import Features
@@ -33,7 +34,7 @@ from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Method, Status
 
-__all__ = ["ADDED", "BatchQuestion", "Explains", "answer_batches"]
+__all__ = ["ADDED", "Answered", "BatchQuestion", "Explains", "answer_batches"]
 
 # What is said of each row, behind the columns that were given and those of the counterfactual.
 ADDED = (
@@ -111,6 +112,13 @@ class Explains(Protocol):
         """How it does that."""
 
 
+class Answered(NamedTuple):
+    """A record batch of answers, and what is counted of its rows."""
+
+    batch: Any  # pyarrow.RecordBatch
+    tally: Tally
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class BatchQuestion:
@@ -150,8 +158,8 @@ class BatchQuestion:
             explainer,
             schema,
             read_target(target, schema, explainer.model),
-            _kept(columns, names),
-            _checked_prefix(prefix),
+            kept_columns(columns, names),
+            checked_prefix(prefix),
             checked_on_bad_rows(on_bad_rows),
             n_jobs,
             tuple(AnswerColumn.of(f, schema.field(f.name).type) for f in explainer.features),
@@ -200,7 +208,17 @@ class BatchQuestion:
         row_name: Callable[[int], str] = "row {}".format,
         count: Callable[[int], object] | None = None,
     ) -> Any:
-        """Answer a record batch.
+        """Answer a record batch; see `answered`."""
+        return self.answered(batch, problems, row_name, count).batch
+
+    def answered(
+        self,
+        batch: Any,
+        problems: Mapping[int, str] | None = None,
+        row_name: Callable[[int], str] = "row {}".format,
+        count: Callable[[int], object] | None = None,
+    ) -> Answered:
+        """Answer a record batch, and count how its rows ended.
 
         `problems` are rows of which it is known that they are bad; `row_name` says how the user
         knows a row of the batch. `count` is told of rows as they are answered, of all of them in
@@ -216,7 +234,12 @@ class BatchQuestion:
             first = min(table.reasons)
             raise InvalidInputError(f"{row_name(first)}: {table.reasons[first]}")
         counted(batch.num_rows - counted.rows)
-        return self._written(table, batch)
+        written = self._written(table, batch)
+        status, reason = (
+            written.column(len(self.kept) + len(self.written) + ADDED.index(name))
+            for name in ("status", "reason")
+        )
+        return Answered(written, Tally.of(status, reason, int(table.has_target.sum())))
 
     def _fill(
         self, table: _Answers, batch: Any, problems: dict[int, str], counted: _Counted
@@ -307,6 +330,7 @@ class _Answers:
     status: NDArray[np.str_]
     prototype: NDArray[np.int64]
     original_prototype: NDArray[np.int64]
+    has_target: NDArray[np.bool_]
     reasons: dict[int, str]
 
     @classmethod
@@ -324,6 +348,7 @@ class _Answers:
             np.full(rows, str(Status.INVALID), dtype=f"<U{longest}"),
             np.full(rows, -1),
             np.full(rows, -1),
+            np.zeros(rows, dtype=bool),
             {},
         )
 
@@ -334,6 +359,7 @@ class _Answers:
         self.cost[at], self.lower_bound[at], self.gap[at] = found.cost, found.lower_bound, found.gap
         self.status[at] = found.status
         self.prototype[at], self.original_prototype[at] = found.prototype, found.original_prototype
+        self.has_target[at] = found.has_target
         for k in np.flatnonzero(found.status == Status.INVALID).tolist():
             self.reasons[int(at[k])] = found.ask(k).reason
 
@@ -361,7 +387,7 @@ def answer_batches(
         raise InvalidInputError(
             f"batches is {told(batches)}; expected an iterable of record batches of pyarrow."
         )
-    _refuse_no_list(columns)
+    refuse_no_list(columns)
     ahead = iter(_checked(batches))
     first: list[Any] = []
     if known is None:
@@ -427,40 +453,6 @@ def _as_stated(batch: Any, schema: Any) -> Any:
                 f"schema says. Cast the batches to one schema first."
             )
     return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
-
-
-def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
-    if columns is None:
-        return names
-    _refuse_no_list(columns)
-    kept = checked_names(columns)
-    strange = [name for name in kept if name not in names]
-    if strange:
-        raise InvalidInputError(
-            f"columns lists {told(strange[0])}, which the table has not; expected some of: "
-            f"{', '.join(map(told, names[:8]))}{', ...' if len(names) > 8 else ''}."
-        )
-    return kept
-
-
-def _refuse_no_list(columns: Any) -> None:
-    if isinstance(columns, str):
-        raise InvalidInputError(
-            f"columns is {told(columns)}; expected a list of names. Write [{columns!r}]."
-        )
-    if columns is not None and not isinstance(columns, Collection):
-        raise InvalidInputError(f"columns is {told(columns)}; expected a list of names.")
-
-
-def _checked_prefix(prefix: Any) -> str:
-    if not isinstance(prefix, str):
-        raise InvalidInputError(f"prefix is {told(prefix)}; expected text, such as 'cf_'.")
-    if encodable(prefix) != prefix:
-        raise InvalidInputError(
-            f"prefix is {told(prefix)}, which no name of a column can hold; expected text in "
-            f"UTF-8, such as 'cf_'."
-        )
-    return prefix
 
 
 def _twice(names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from time import monotonic
 from typing import Any, final
@@ -19,16 +19,16 @@ from counterlvq.numeric.arrays import told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
 from counterlvq.presentation.wording import plural
-from counterlvq.streaming.answers import BatchQuestion, Explains
+from counterlvq.streaming.answers import Answered, BatchQuestion, Explains
 from counterlvq.streaming.asked import PART_ROWS, words_for
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
-from counterlvq.streaming.folder import AnswerFolder, counts_of
+from counterlvq.streaming.folder import AnswerFolder
 from counterlvq.streaming.identity import digest, model_digest, question_digest, setting_digests
 from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
 from counterlvq.streaming.parquet_source import ParquetSource
 from counterlvq.streaming.sources import Part, PartBatches, Source
+from counterlvq.streaming.tally import Tally
 from counterlvq.streaming.targets import ColumnTarget
-from counterlvq.types import Status
 
 __all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
@@ -58,6 +58,11 @@ class DatasetSummary:
         How many of the parts were finished before.
     left_out : tuple of (path, why)
         Files and folders of the source that were not read, and the reason for each.
+    has_target : int
+        How many rows have a wished-for label as they are.
+    first_invalid : str
+        Where the first row is that cannot be read, in the parts of the answers, and why; empty
+        without any.
 
     Examples
     --------
@@ -71,6 +76,8 @@ class DatasetSummary:
     parts: int
     resumed: int = 0
     left_out: tuple[LeftOut, ...] = ()
+    has_target: int = 0
+    first_invalid: str = ""
 
     def __str__(self) -> str:
         ends = ", ".join(f"{count:,} {status}" for status, count in self.statuses.items())
@@ -78,6 +85,11 @@ class DatasetSummary:
         rows = f"{self.rows:,} row{plural('row', self.rows)}"
         parts = f"{self.parts:,} part{plural('part', self.parts)}"
         head = f"{rows} in {parts}{again}: {ends or 'none'}"
+        if self.has_target:
+            verb = "has" if self.has_target == 1 else "have"
+            head = f"{head}; {self.has_target:,} {verb} the target already"
+        if self.first_invalid:
+            head = f"{head}; the first that is invalid: {self.first_invalid.removesuffix('.')}"
         return head + told_of(self.left_out)
 
 
@@ -99,10 +111,9 @@ class DatasetRun:
         part: Part,
         count: Callable[[int], object] | None = None,
         read: Callable[[Part], PartBatches] | None = None,
-    ) -> dict[str, int]:
-        """Answer and write one part; returns how many rows have which status."""
-        schema = self.question.output_schema
-        answers = self._counted(self.answers(part, count, read), schema)
+    ) -> Tally:
+        """Answer and write one part; returns what became of its rows."""
+        schema, answers = self.question.output_schema, self.answers(part, count, read)
         return self.folder.write_part(part.name, self.seal(part), schema, answers)
 
     def seal(self, part: Part) -> str:
@@ -123,17 +134,12 @@ class DatasetRun:
         settings = setting_digests(self.question)
         return {**self.identity, "asked": self.asked, "settings": settings}
 
-    def _counted(self, answers: Iterator[Any], schema: Any) -> Iterator[tuple[Any, dict[str, int]]]:
-        at = schema.get_field_index(f"{self.question.prefix}status")
-        for batch in answers:
-            yield batch, counts_of(batch.column(at))
-
     def answers(
         self,
         part: Part,
         count: Callable[[int], object] | None = None,
         read: Callable[[Part], PartBatches] | None = None,
-    ) -> Iterator[Any]:
+    ) -> Iterator[Answered]:
         """Answer the rows of a part, a record batch at a time.
 
         `count` is told how many are answered as they come; `read` is that of a source whose parts
@@ -143,7 +149,7 @@ class DatasetRun:
         self.source.refuse_changed(part)
         for batch, problems in (read or self.source.batches)(part):
             try:
-                found = self.question.answer(
+                found = self.question.answered(
                     batch, problems, partial(self.source.row_name, part, before), count
                 )
             except InvalidInputError as error:
@@ -153,25 +159,27 @@ class DatasetRun:
             before += len(batch)
         self.source.refuse_changed(part)
 
-    def manifest(self, done: dict[str, dict[str, int]]) -> dict[str, Any]:
+    def manifest(self, done: dict[str, Tally]) -> dict[str, Any]:
         """State what is asked, and how far it is."""
+        whole = _total(done)
         return {
             **self._stated,
             "left_out": [place._asdict() for place in self.left_out],
-            "rows": _total(done),
-            "statuses": _sums(done),
+            "rows": whole.rows,
+            "statuses": whole.statuses,
+            "has_target": whole.has_target,
             "parts": [
                 {
                     **part._asdict(),
                     "state": "finished" if part.name in done else "to do",
-                    "statuses": done.get(part.name, {}),
+                    **done.get(part.name, Tally()).stated(),
                 }
                 for part in self.parts
             ],
         }
 
     @contextmanager
-    def begun(self) -> Iterator[dict[str, dict[str, int]]]:
+    def begun(self) -> Iterator[dict[str, Tally]]:
         """Hold the folder while parts are written; gives those that are finished.
 
         Whoever writes parts enters them there; at the end the manifest says so.
@@ -194,10 +202,19 @@ class DatasetRun:
             self.folder.clear_pending()
             self.folder.write_manifest(self.manifest(done))
 
-    def summary(self, done: dict[str, dict[str, int]], resumed: int) -> DatasetSummary:
+    def summary(self, done: dict[str, Tally], resumed: int) -> DatasetSummary:
         """Say how it went."""
-        counts = (_total(done), _sums(done), len(self.parts), resumed)
-        return DatasetSummary(str(self.folder.path), *counts, self.left_out)
+        whole = _total(done)
+        return DatasetSummary(
+            str(self.folder.path),
+            whole.rows,
+            dict(whole.statuses),
+            len(self.parts),
+            resumed,
+            self.left_out,
+            whole.has_target,
+            _first_invalid(done),
+        )
 
 
 def explain_dataset(
@@ -277,10 +294,11 @@ def explain_dataset(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table, answers = Path(folder) / "table.csv", Path(folder) / "answers"
     ...     _ = table.write_text("id,income\na,1\nb,3\nc,none\n")
-    ...     print(clvq.explain_dataset(clvq.Explainer(model), table, answers, target="yes"))
+    ...     told = clvq.explain_dataset(clvq.Explainer(model), table, answers, target="yes")
     ...     sorted(path.name for path in answers.iterdir())
-    3 rows in 1 part: 1 invalid, 2 optimal
     ['_manifest.json', 'part-00000-00000.parquet']
+    >>> told.rows, told.statuses, told.has_target
+    (3, {'invalid': 1, 'optimal': 2}, 1)
     """
     if target_column is not None:
         if target is not None:
@@ -303,17 +321,18 @@ def explain_dataset(
         max_bytes=max_bytes,
     )
     with run.begun() as done:
-        resumed = len(done)
+        resumed, rows = len(done), _total(done).rows
         left = [part for part in run.parts if part.name not in done]
         told_at = monotonic()
         total = sum(part.rows for part in run.parts)
         tell = on_part or (lambda *_: None)
-        tell(len(done), len(run.parts), _total(done), total)
-        shown = progress_bar(total, progress, _total(done))
+        tell(len(done), len(run.parts), rows, total)
+        shown = progress_bar(total, progress, rows)
         with shown as count, run.source.in_turn() as read:
             for part in left:
                 done[part.name] = run.answer(part, count, read)
-                tell(len(done), len(run.parts), _total(done), total)
+                rows += done[part.name].rows
+                tell(len(done), len(run.parts), rows, total)
                 if monotonic() - told_at > _OFTEN:
                     run.folder.write_manifest(run.manifest(done))
                     told_at = monotonic()
@@ -444,10 +463,13 @@ def _refuse_inside(listing: Listing, folder: Path) -> None:
         )
 
 
-def _total(done: dict[str, dict[str, int]]) -> int:
-    return sum(sum(counts.values()) for counts in done.values())
+def _total(done: dict[str, Tally]) -> Tally:
+    return reduce(Tally.then, done.values(), Tally())
 
 
-def _sums(done: dict[str, dict[str, int]]) -> dict[str, int]:
-    sums = {str(s): sum(counts.get(str(s), 0) for counts in done.values()) for s in Status}
-    return {status: count for status, count in sorted(sums.items()) if count}
+def _first_invalid(done: dict[str, Tally]) -> str:
+    """Say where the first row is that cannot be read, and why."""
+    for name in sorted(done):
+        if (first := done[name].first_invalid) is not None:
+            return f"row {first[0]:,} of {name}, counted from 0: {first[1]}"
+    return ""

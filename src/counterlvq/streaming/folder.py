@@ -26,11 +26,12 @@ from counterlvq.files import naming_full_disks, read_at_most, sync_folder, whole
 from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
+from counterlvq.streaming.answers import Answered
 from counterlvq.streaming.arrow import arrow_part, foreign_errors
 from counterlvq.streaming.asked import difference, words_apart
-from counterlvq.types import Status
+from counterlvq.streaming.tally import Tally
 
-__all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
+__all__ = ["MANIFEST", "AnswerFolder"]
 
 # Whoever reads folders of Parquet passes over names that begin so.
 MANIFEST = "_manifest.json"
@@ -42,7 +43,7 @@ _LEFT = re.compile(
     r"|_manifest\.json\.[0-9a-f]{16}\.part)",
     re.ASCII,
 )
-# Where a part keeps how many of its rows have which status, the seal of what it answers, and the
+# Where a part keeps what became of its rows, the seal of what it answers, and the
 # hash of its bytes with this blank in the place of the hash.
 _COUNTS, _SEAL, _HASH = b"counterlvq.rows", b"counterlvq.part", b"counterlvq.hash"
 _BLANK = b"0" * 64
@@ -167,8 +168,8 @@ class AnswerFolder:
                 with suppress(FileNotFoundError):
                     place.unlink()
 
-    def finished(self, seals: Mapping[str, str]) -> dict[str, dict[str, int]]:
-        """Parts that are finished, with how many of their rows have which status.
+    def finished(self, seals: Mapping[str, str]) -> dict[str, Tally]:
+        """Parts that are finished, with what became of their rows.
 
         `seals` are those of all parts of the run by their names; parts of others are refused.
         """
@@ -179,10 +180,10 @@ class AnswerFolder:
                     f"{told(str(self.path))} holds {told(name)}, which is none of the "
                     f"{len(seals):,} parts of this run; expected these alone. Move it elsewhere."
                 )
-        return {name: self._counts(name, seals[name]) for name in there if name in seals}
+        return {name: self._tally(name, seals[name]) for name in there if name in seals}
 
-    def _counts(self, name: str, seal: str) -> dict[str, int]:
-        """Check a part, and read how many of its rows have which status."""
+    def _tally(self, name: str, seal: str) -> Tally:
+        """Check a part, and read what became of its rows."""
         place = self.path / name
         with foreign_errors(told(str(place)), "Parquet", _WHOLE):
             with open(place, "rb") as file:
@@ -193,35 +194,32 @@ class AnswerFolder:
                     raise ValueError("its bytes are not those that were written")
             footer = arrow_part("parquet").read_metadata(place)
             noted, rows = footer.metadata or {}, footer.num_rows
-            counts: dict[str, int] = json.loads(noted.get(_COUNTS, b"null"))
+            counts = json.loads(noted.get(_COUNTS, b"null"))
         if noted.get(_SEAL) != seal.encode():
             raise InvalidInputError(
                 f"{told(str(place))} answers other rows than the run that is asked for, or another "
                 f"question; expected {_WHOLE}."
             )
-        if not _are_counts(counts) or sum(counts.values()) != rows:
+        tally = Tally.read(counts)
+        if tally is None or tally.rows != rows:
             raise InvalidInputError(
                 f"{told(str(place))} holds {rows:,} rows and says that these are "
                 f"{told(counts)}; expected {_WHOLE}."
             )
-        return counts
+        return tally
 
-    def write_part(
-        self, name: str, seal: str, schema: Any, batches: Iterator[Any]
-    ) -> dict[str, int]:
+    def write_part(self, name: str, seal: str, schema: Any, answers: Iterator[Answered]) -> Tally:
         """Write a part; it takes its name when it is complete and on the disk."""
         parquet = arrow_part("parquet")
         pending = self.path / f".{name}.{secrets.token_hex(8)}{_PENDING}"
-        counts: dict[str, int] = {}
+        tally = Tally()
         try:
             with naming_full_disks(self.path / name), open(pending, "x+b") as file:
                 with parquet.ParquetWriter(file, schema) as writer:
-                    for batch, found in batches:
+                    for batch, counted in answers:
                         writer.write_batch(batch)
-                        for status, count in found.items():
-                            counts[status] = counts.get(status, 0) + count
-                    counts = dict(sorted(counts.items()))
-                    noted = {_COUNTS: json.dumps(counts), _SEAL: seal, _HASH: _BLANK}
+                        tally = tally.then(counted)
+                    noted = {_COUNTS: json.dumps(tally.stated()), _SEAL: seal, _HASH: _BLANK}
                     writer.add_key_value_metadata(noted)
                 at, found = _hash(file)
                 file.seek(at)
@@ -234,7 +232,7 @@ class AnswerFolder:
                 pending.unlink()
             raise
         sync_folder(self.path)
-        return counts
+        return tally
 
 
 def _hash(file: BufferedIOBase) -> tuple[int, bytes]:
@@ -262,18 +260,6 @@ def _hash(file: BufferedIOBase) -> tuple[int, bytes]:
 def _is_part(name: str) -> bool:
     """Whether a file counts as one of the answers, for those who read the folder too."""
     return name.endswith(_PARQUET) and name[0] not in "._"
-
-
-def counts_of(statuses: Any) -> dict[str, int]:
-    """Count the statuses of a batch."""
-    return {pair["values"]: pair["counts"] for pair in statuses.value_counts().to_pylist()}
-
-
-def _are_counts(found: Any) -> bool:
-    """Whether a part says how many rows have which status."""
-    return isinstance(found, dict) and all(
-        status in [*Status] and type(count) is int and count >= 0 for status, count in found.items()
-    )
 
 
 def _detail(name: str, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
