@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,47 @@ def test_csv_goes_into_a_folder_with_a_wish_for_each_row(place: Path) -> None:
     assert manifest["statuses"] == {"invalid": 1, "optimal": 2}
 
 
+def test_columns_that_are_kept_are_those_that_are_named(place: Path) -> None:
+    words = ("explain", "m.clvq", "rows", "--target", "c", "--cost", "manhattan", "-o", "out/")
+    done = told_by(*words, "--keep", "w", "--keep", "id", cwd=place)
+    assert done[0] == 0, done[1]
+    assert pq.read_schema(place / "out" / "part-00000-00000.parquet").names[:3] == [
+        "w", "id", "u_after",
+    ]  # fmt: skip
+    explainer = clvq.Explainer(plain_explainer().model)
+    again = clvq.explain_dataset(explainer, place / "rows", place / "out", "c", columns=["w", "id"])
+    assert again.resumed == 1
+    done = told_by(*words, "--keep", "wish", cwd=place)
+    assert done[0] == 1
+    assert (
+        "columns (--keep) lists 'wish', which the table has not; expected some of: 'id'" in done[1]
+    )
+
+
+def test_lines_about_progress_go_to_a_log_when_asked_for(
+    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(place)
+    pq.write_table(plain_table(45), place / "t.parquet", row_group_size=10)
+    words = ["explain", "m.clvq", "t.parquet", "--target", "c", "--part-rows", "10"]
+    assert run([*words, "-o", "one/", "--progress"]) == 0
+    assert "rows a second" not in capsys.readouterr().err  # within a minute
+    monkeypatch.setattr("counterlvq.presentation.progress._LOGGED", 0.0)
+    assert run([*words, "-o", "two/"]) == 0
+    assert "rows a second" not in capsys.readouterr().err  # unasked
+    assert run([*words, "-o", "three/", "--progress"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if " parts, " in line]
+    assert len(lines) == 6
+    assert lines[0] == "0 of 5 parts, 0 of 45 rows"
+    assert re.fullmatch(
+        r"2 of 5 parts, 20 of 45 rows, [\d,]+ rows a second, about \d+:\d\d left", lines[2]
+    )
+    (place / "three" / "part-00000-00001.parquet").unlink()
+    assert run([*words, "-o", "three/", "--progress"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if " parts, " in line]
+    assert lines[0] == "4 of 5 parts, 35 of 45 rows"  # those of an earlier run count for no speed
+
+
 def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) -> None:
     words = ("explain", "iris.clvq", "rows.csv", "--target", "setosa")
     folder = told_by(*words, "-o", "told/", cwd=workshop)
@@ -105,6 +147,8 @@ def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) ->
         (["rows", "-o", "out", "--no-escape"], "--escape/--no-escape is for tables"),
         (["rows/a.parquet", "--prefix", "cf_"], "--prefix is for datasets"),
         (["rows/a.parquet", "--part-rows", "9"], "--part-rows is for datasets"),
+        (["rows/a.parquet", "--keep", "id"], "--keep is for datasets"),
+        (["rows/a.parquet", "--progress"], "--progress is for datasets"),
     ],
 )
 def test_what_does_not_go_with_a_folder_is_refused(
@@ -131,7 +175,7 @@ def test_every_option_is_for_datasets_or_refused_with_them() -> None:
         "target", "confidence", "cost", "reference", "anywhere", "columns", "switch", "least",
         "freeze", "at_most", "plausible", "bounds", "within", "constraint", "method", "time_limit",
         "delimiter", "decimal", "encoding", "memory", "jobs", "bad_rows", "output", "prefix",
-        "part_rows", "debug",
+        "part_rows", "keep", "progress", "debug",
     }  # fmt: skip
     options = [known for known in explain.params if isinstance(known, click.Option)]
     assert {known.opts[0] for known in options if known.name not in obeyed} == set(FOR_TABLES)

@@ -84,6 +84,17 @@ def test_frame_is_answered_lazily_and_as_meta_says(client: Any) -> None:
     assert told["id"].tolist() == frame["id"].tolist()
 
 
+@pytest.mark.parametrize("scheduler", ["synchronous", "threads"])
+def test_bad_row_is_told_with_its_partition(scheduler: str) -> None:
+    frame = plain_table(30).to_pandas()
+    frame.loc[17, "u"] = None
+    given = dd.from_pandas(frame, npartitions=3)
+    lazy = clvq.dask.explain(given, plain_explainer(), "c", on_bad_rows="raise")
+    words = r"row 7 of partition 1, both counted from 0: column 'u' is missing"
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        lazy.compute(scheduler=scheduler)
+
+
 PASSED: dict[str, Any] = {
     "lists": pa.array([[1, 2], None]),
     "structs": pa.array([{"q": 1}] * 2),

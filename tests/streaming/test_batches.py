@@ -332,7 +332,7 @@ def test_columns_to_give_back_can_be_chosen() -> None:
     ("arguments", "words"),
     [
         ({"columns": "id"}, r"columns is 'id'; expected a list"),
-        ({"columns": ["id", "idd"]}, r"columns lists 'idd', which the table has not"),
+        ({"columns": ["id", "idd"]}, r"columns \(--keep\) lists 'idd', which the table has not"),
         ({"prefix": 3}, r"prefix is 3; expected text"),
         ({"on_bad_rows": "skip"}, r"on_bad_rows is 'skip'"),
         ({"n_jobs": 0}, r"n_jobs is 0"),

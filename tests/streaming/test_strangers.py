@@ -431,8 +431,8 @@ def test_what_is_left_out_is_told_with_the_reason(tables: Path, tmp_path: Path) 
     assert names == ["_d.csv", "_f", "a.csv.gz", "b.tsv", "c.txt", "dangling.txt"]
     assert str(told) == (
         "2 rows in 1 part: 2 optimal; 1 has the target already; left out: '_d.csv', '_f' (its name "
-        "begins with a dot or an underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it ends "
-        "in neither .parquet nor .csv)"
+        "begins with a dot or an underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it "
+        "ends in neither .parquet nor .csv)"
     )
     manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
     assert [place["path"] for place in manifest["left_out"]] == names

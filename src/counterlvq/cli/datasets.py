@@ -26,6 +26,7 @@ from counterlvq.cli.options import (
 )
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
+from counterlvq.presentation.progress import ProgressLines
 from counterlvq.presentation.wording import plural
 
 __all__ = ["Writing", "check_folder", "explain_into_folder", "names_folder", "refuse_column"]
@@ -47,8 +48,10 @@ class Writing:
     output: str
     jobs: int | None
     bad_rows: str
+    kept: tuple[str, ...]  # all columns if empty
     prefix: str
     part_rows: int | None
+    progress: bool  # also where nobody looks on
 
 
 def names_folder(table: str, output: str) -> bool:
@@ -92,18 +95,22 @@ def explain_into_folder(
     ENDING.remark = _REMARK
     wish = _wish(loaded, target, source)
     notes = defaults_told(explainer)
+    lines = ProgressLines() if writing.progress and not sys.stderr.isatty() else None
 
     def tell(parts: int, all_parts: int, rows: int, all_rows: int) -> None:
         """Say what was not asked for before hours are spent on it; know how far the run is."""
         tell_notes(notes)
         notes.clear()
         ENDING.remark = _remark(parts, all_parts, rows, all_rows)
+        if lines is not None:
+            lines.tell(parts, all_parts, rows, all_rows)
 
     told = clvq.explain_dataset(
         explainer,
         source,
         writing.output,
         **wish,
+        columns=writing.kept or None,
         prefix=writing.prefix,
         on_bad_rows=writing.bad_rows,
         n_jobs=writing.jobs,

@@ -61,7 +61,7 @@ FOR_TABLES = (
     "--escape", "--subject", "--outcome", "--numbers", "--dates", "--most", "--template",
     "--otherwise", "--rule", "--response",
 )  # fmt: skip
-FOR_DATASETS = ("--prefix", "--part-rows")
+FOR_DATASETS = ("--keep", "--prefix", "--part-rows", "--progress")
 # What is said of each row, beside the columns of the table.
 _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
 
@@ -92,6 +92,12 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     help="Where to write; stdout by default. FOLDER/ for a dataset.",
 )
 @click.option(
+    "--keep",
+    multiple=True,
+    metavar="COLUMN",
+    help="Give this column of a dataset back; repeatable, all by default.",
+)
+@click.option(
     "--prefix", default="", metavar="TEXT", help="Before the columns that a dataset is given."
 )
 @click.option(
@@ -99,6 +105,11 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     type=Count(1),
     metavar="N",
     help="Rows of a part of a dataset: what a kill may lose.",
+)
+@click.option(
+    "--progress",
+    is_flag=True,
+    help="Of a dataset, say how far it is: a line a minute, in logs too.",
 )
 @click.option(
     "--escape/--no-escape",
@@ -121,8 +132,10 @@ def explain(
     bad_rows: str,
     kind: str | None,
     output: str,
+    keep: tuple[str, ...],
     prefix: str,
     part_rows: int | None,
+    progress: bool,
     escape: bool,
     certificates: str | None,
     model_apart: str | None,
@@ -144,7 +157,7 @@ def explain(
     if names_folder(table, output):
         check_folder(table, output)
         _refuse_given(FOR_TABLES, "is for tables; a dataset is written as Parquet.")
-        how = Writing(output, jobs, bad_rows, prefix, part_rows)
+        how = Writing(output, jobs, bad_rows, keep, prefix, part_rows, progress)
         return explain_into_folder(model, table, target, how, question)
     _refuse_given(FOR_DATASETS, "is for datasets, which go into a folder: --output FOLDER/")
     kind = kind or kind_by_ending(output, _ENDINGS, "table")

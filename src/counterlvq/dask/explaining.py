@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, final
@@ -161,7 +161,8 @@ def _lazy_frame(
     sealed = _Sealed(question, digest((model_digest(explainer), question_digest(question))))
     # As a value of its own in the graph, so that it travels to each worker once.
     once = delayed(sealed, pure=True, traverse=False)
-    return source.map_partitions(_answer_frame, once, meta=_answer_frame(source._meta, sealed))
+    meta = _answer_frame(source._meta, sealed)
+    return source.map_partitions(_answer_frame, once, meta=meta)
 
 
 @final
@@ -175,11 +176,19 @@ class _Sealed:
         return self.key
 
 
-def _answer_frame(frame: Any, sealed: _Sealed) -> Any:
-    """Answer a partition: its columns as they are, and what is added in types of Arrow."""
+def _answer_frame(
+    frame: Any, sealed: _Sealed, partition_info: Mapping[str, Any] | None = None
+) -> Any:
+    """Answer a partition: its columns as they are, and what is added in types of Arrow.
+
+    Dask says in `partition_info` which partition it is.
+    """
     question: BatchQuestion = sealed.content
     pandas = _needed("pandas")
-    batches = [question.answer(frame_batch(frame, question.schema))] if len(frame) else []
+    number = (partition_info or {}).get("number", 0)
+    named = f"row {{:,}} of partition {number:,}, both counted from 0".format
+    given = [frame_batch(frame, question.schema)] if len(frame) else []
+    batches = [question.answer(batch, row_name=named) for batch in given]
     added = _typed(question, batches).drop(columns=list(question.kept)).set_index(frame.index)
     return pandas.concat([frame[list(question.kept)], added], axis=1)
 

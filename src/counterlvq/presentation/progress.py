@@ -20,10 +20,12 @@ from counterlvq.presentation.numbers import bound_text
 if TYPE_CHECKING:
     from counterlvq.search.progress import Progress
 
-__all__ = ["Counts", "PieceCount", "progress_bar", "reporter", "working"]
+__all__ = ["Counts", "PieceCount", "ProgressLines", "progress_bar", "reporter", "working"]
 
 # Seconds before a person is told what takes so long, and between two looks at the clock.
 _WAIT, _EVERY = 1.0, 0.5
+# Seconds between two lines about a dataset in a log.
+_LOGGED = 60.0
 # Seconds between two counts of pieces, on a terminal and elsewhere.
 _OFTEN, _SELDOM = 0.2, 15.0
 
@@ -59,7 +61,13 @@ def progress_bar(
             "pip install tqdm, or leave progress out."
         ) from None
     with tqdm(
-        total=total, initial=before, unit="row", unit_scale=True, miniters=1, **_room()
+        total=total,
+        initial=before,
+        unit="row",
+        unit_scale=True,
+        miniters=1,
+        smoothing=0,  # rows of whole blocks come at once: the average of the run is steadier
+        **_room(),
     ) as bar:
         yield bar.update
 
@@ -153,6 +161,31 @@ class PieceCount:
         )
         ending = "\n" if last or not here else ""
         _write(f"\r{line[:100]:<100}{ending}" if here else f"{line}{ending}")
+
+
+@final
+@dataclass
+class ProgressLines:
+    """How far a dataset is, in lines for a log: at most one a minute, and by the run's average."""
+
+    _start: float = field(init=False, default_factory=monotonic)
+    _told: float = field(init=False, default_factory=monotonic)
+    _before: int | None = field(init=False, default=None)  # rows of earlier runs
+
+    def tell(self, parts: int, all_parts: int, rows: int, all_rows: int) -> None:
+        """Say how many parts and rows are finished, if it was not said within the last minute."""
+        now = monotonic()
+        if self._before is None:
+            self._before = rows
+        if now - self._told < _LOGGED:
+            return
+        self._told = now
+        line = f"{parts:,} of {all_parts:,} parts, {rows:,} of {all_rows:,} rows"
+        elapsed, done = now - self._start, rows - self._before
+        if done:
+            left = elapsed * max(0, all_rows - rows) / done
+            line += f", {done / elapsed:,.0f} rows a second, about {_clock(left)} left"
+        _write(f"{line}\n")
 
 
 def _clock(seconds: float) -> str:

@@ -22,8 +22,8 @@ def kept_columns(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple
     strange = [name for name in kept if name not in names]
     if strange:
         raise InvalidInputError(
-            f"columns lists {told(strange[0])}, which the table has not; expected some of: "
-            f"{', '.join(map(told, names[:8]))}{', ...' if len(names) > 8 else ''}."
+            f"columns (--keep) lists {told(strange[0])}, which the table has not; expected some "
+            f"of: {', '.join(map(told, names[:8]))}{', ...' if len(names) > 8 else ''}."
         )
     return kept
 
