@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -350,6 +353,42 @@ def test_wrong_argument_is_refused_at_once(arguments: dict[str, Any], words: str
         mixed_explainer().map_batches(**{"batches": [mixed_batch(1)], **arguments})
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_tables_are_refused_without_their_cells(library: str, tmp_path: Path) -> None:
+    secret = pa.table({"u": [31337.5] * 3})
+    table = secret.to_pandas() if library == "pandas" else pl.from_arrow(secret)
+    shown = rf"a DataFrame of {library} with 3 rows; expected"
+    for given, words in (
+        (table, f"batches is {shown} an iterable .* Use explain_batch"),
+        ([table], f"batches holds {shown} record batches"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words) as error:
+            plain_explainer().map_batches(given, "c").read_all()
+        assert "31337" not in str(error.value)
+    for source, words in (
+        (table, f"source is {shown} a path. Hand its record batches to map_batches"),
+        (ds.dataset(secret), r"source is a InMemoryDataset of pyarrow; expected a path. Hand its"),
+        (["a.parquet"], r"source is \['a.parquet'\]; expected a path. Name the folder of"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words) as error:
+            clvq.explain_dataset(plain_explainer(), source, tmp_path / "out", "c")  # type: ignore[arg-type]
+        assert "31337" not in str(error.value)
+    with pytest.raises(clvq.InvalidInputError, match=r"InMemoryDataset .*such as dataset.to_batch"):
+        plain_explainer().map_batches(ds.dataset(secret), "c")
+
+
+def test_column_of_wishes_may_be_called_like_a_label() -> None:
+    table = plain_table(3).append_column("c", pa.array(["a", "b", None]))
+    explainer = plain_explainer()
+    told = explainer.map_batches(table.to_batches(), target_column="c").read_all()
+    wished = explainer.explain_batch(table.drop_columns(["id", "c"]), ["a", "b", None])
+    assert told["cost"].to_pylist() == wished.cost.tolist()
+    assert explainer.output_schema(table.schema, target_column="c").equals(told.schema)
+    assert explainer.map_batches([], target_column="c").read_all().num_rows == 0
+    with pytest.raises(clvq.InvalidInputError, match=r"target is 'a' and target_column is 'c'"):
+        explainer.map_batches(table.to_batches(), "a", target_column="c")
+
+
 def test_names_that_the_answers_have_too_are_refused() -> None:
     batch = plain_table(2).append_column("cost", [[1, 2]]).to_batches()[0]
     with pytest.raises(clvq.InvalidInputError, match=r"a column 'cost', and so have the answers"):
@@ -362,7 +401,7 @@ def test_things_that_are_no_batches_are_refused() -> None:
     explainer, table = plain_explainer(), plain_table(2)
     with pytest.raises(clvq.InvalidInputError, match=r"a single Table; expected an iterable"):
         explainer.map_batches(table, "c")
-    with pytest.raises(clvq.InvalidInputError, match=r"type DataFrame; expected record batches"):
+    with pytest.raises(clvq.InvalidInputError, match=r"a DataFrame .*; expected record batches"):
         explainer.map_batches([table.to_pandas()], "c")
     other = table.set_column(3, "w", pa.array(["1", "2"])).to_batches()[0]
     with pytest.raises(clvq.InvalidInputError, match=r"column 'w' of a batch is of type string"):

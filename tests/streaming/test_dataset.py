@@ -766,5 +766,7 @@ def test_bad_row_is_told_with_its_place_in_the_file(
         lines = table.to_pandas().to_csv(index=False).splitlines(keepends=True)
         path.write_text("".join([*lines[:3], "\n  \n", *lines[3:]]))  # blank ones are no rows
     words = r"'t\.\w+', .*: row 7 of the file, counted from 0: column 'u' is missing; expected"
-    with pytest.raises(clvq.InvalidInputError, match=words):
+    with pytest.raises(clvq.InvalidInputError, match=words) as error:
         explained(path, tmp_path / "out", on_bad_rows="raise", part_rows=part_rows)
+    # Nothing stays of a run that has no finished part, and its folder is free.
+    assert ("For 'report' instead of 'raise'" in str(error.value)) == (part_rows == 2)

@@ -14,12 +14,13 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.arrow import arrow
+from counterlvq.streaming.checks import named_kind
 from counterlvq.streaming.csv_source import CsvStyle
 from counterlvq.streaming.dataset import DatasetRun, DatasetSummary, checked_path, opened
 from counterlvq.streaming.identity import digest, model_digest, question_digest
 from counterlvq.streaming.sources import Part
 from counterlvq.streaming.tally import Tally
-from counterlvq.streaming.targets import ColumnTarget
+from counterlvq.streaming.targets import one_wish
 
 __all__ = ["explain"]
 
@@ -85,7 +86,7 @@ def explain(
     """
     frames = _needed("dask.dataframe")
     _refuse_other_client(client)
-    target = _wish(target, target_column)
+    target = one_wish(target, target_column)
     if isinstance(source, frames.DataFrame):
         if destination is not None:
             raise InvalidInputError(
@@ -96,8 +97,7 @@ def explain(
         return _lazy_frame(source, explainer, target, columns, prefix, on_bad_rows)
     if not isinstance(source, str | os.PathLike):
         raise InvalidInputError(
-            f"source is {told(source)} of type {type(source).__name__}; expected a Dask DataFrame "
-            f"or a path."
+            f"source is {named_kind(source)}; expected a Dask DataFrame or a path."
         )
     run = opened(
         explainer,
@@ -127,18 +127,6 @@ def _refuse_other_client(client: Any) -> None:
             f"distributed.Client, or None for the one that is current. Connect one to a cluster or "
             f"to the address of its scheduler: distributed.Client(address)."
         )
-
-
-def _wish(target: Any, target_column: str | None) -> Any:
-    """Read which of both is given: labels, or the column that holds them."""
-    if target_column is None:
-        return target
-    if target is not None:
-        raise InvalidInputError(
-            f"target is {told(target)} and target_column is {told(target_column)}; expected one of "
-            f"both."
-        )
-    return ColumnTarget(target_column)
 
 
 def _lazy_frame(

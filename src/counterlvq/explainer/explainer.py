@@ -39,6 +39,7 @@ from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual, replaced
 from counterlvq.search.progress import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
+from counterlvq.streaming.targets import one_wish
 from counterlvq.tables.features import FeatureKey
 from counterlvq.tables.views import TableView
 from counterlvq.types import Status
@@ -270,6 +271,7 @@ class Explainer(OneRow):
         batches: Iterable[Any],
         target: Any = None,
         *,
+        target_column: str | None = None,
         schema: Any = None,
         columns: Sequence[str] | None = None,
         prefix: str = "",
@@ -288,6 +290,9 @@ class Explainer(OneRow):
         target : label, collection of labels, name of a column, or None
             One wish for all rows, or the column that holds one for each (empty for any other
             class). Of a label that is the name of a column too, write a set: ``{"yes"}``.
+        target_column : str, optional
+            Instead of `target`: the column that holds a label for each row, whatever labels there
+            are.
         schema : pyarrow.Schema, optional
             Of the batches; by default their own `schema`, or that of the first of them.
         columns : sequence of str, optional
@@ -327,6 +332,7 @@ class Explainer(OneRow):
             self,
             batches,
             target,
+            target_column=target_column,
             schema=schema,
             columns=columns,
             prefix=prefix,
@@ -339,6 +345,7 @@ class Explainer(OneRow):
         schema: Any,
         target: Any = None,
         *,
+        target_column: str | None = None,
         columns: Sequence[str] | None = None,
         prefix: str = "",
     ) -> Any:
@@ -347,7 +354,7 @@ class Explainer(OneRow):
         Parameters
         ----------
         schema : pyarrow.Schema
-        target, columns, prefix
+        target, target_column, columns, prefix
             As for `map_batches`.
 
         Returns
@@ -363,7 +370,8 @@ class Explainer(OneRow):
         >>> clvq.Explainer(model).output_schema(schema).field("income_after").type
         DataType(double)
         """
-        question = BatchQuestion.of(self, schema, target, columns=columns, prefix=prefix)
+        wish = one_wish(target, target_column)
+        question = BatchQuestion.of(self, schema, wish, columns=columns, prefix=prefix)
         return question.output_schema
 
     @property

@@ -24,10 +24,10 @@ from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
 from counterlvq.streaming.arrow import arrow
-from counterlvq.streaming.checks import checked_prefix, kept_columns, refuse_no_list
+from counterlvq.streaming.checks import checked_prefix, kept_columns, named_kind, refuse_no_list
 from counterlvq.streaming.columns import AnswerColumn, label_array
 from counterlvq.streaming.tally import Tally
-from counterlvq.streaming.targets import ColumnTarget, RowWishes, read_target, wishes_of
+from counterlvq.streaming.targets import ColumnTarget, RowWishes, one_wish, read_target, wishes_of
 from counterlvq.tables.arrow_types import usual_columns
 from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
@@ -369,6 +369,7 @@ def answer_batches(
     batches: Iterable[Any],
     target: Any = None,
     *,
+    target_column: str | None = None,
     schema: Any = None,
     columns: Sequence[str] | None = None,
     prefix: str = "",
@@ -376,7 +377,7 @@ def answer_batches(
     n_jobs: int | None = None,
 ) -> Any:
     """Answer record batches as they come; see `Explainer.map_batches`."""
-    pa = arrow()
+    pa, target = arrow(), one_wish(target, target_column)
     known = getattr(batches, "schema", None) if schema is None else schema
     if isinstance(batches, pa.RecordBatch | pa.Table):
         raise InvalidInputError(
@@ -385,7 +386,13 @@ def answer_batches(
         )
     if not isinstance(batches, Iterable):
         raise InvalidInputError(
-            f"batches is {told(batches)}; expected an iterable of record batches of pyarrow."
+            f"batches is {named_kind(batches)}; expected an iterable of record batches of pyarrow, "
+            f"such as dataset.to_batches()."
+        )
+    if hasattr(batches, "columns") and hasattr(batches, "shape"):  # it would iterate over names
+        raise InvalidInputError(
+            f"batches is {named_kind(batches)}; expected an iterable of record batches of pyarrow. "
+            f"Use explain_batch for a table in memory."
         )
     refuse_no_list(columns)
     ahead = iter(_checked(batches))
@@ -420,8 +427,7 @@ def _checked(batches: Iterable[Any]) -> Iterable[Any]:
     for batch in batches:
         if not isinstance(batch, arrow().RecordBatch):
             raise InvalidInputError(
-                f"batches holds {told(batch)} of type {type(batch).__name__}; expected record "
-                f"batches of pyarrow."
+                f"batches holds {named_kind(batch)}; expected record batches of pyarrow."
             )
         yield batch
 
@@ -434,7 +440,8 @@ def _schema_of_nothing(explainer: Explains, target: Any, columns: Sequence[str] 
     pa = arrow()
     types = {f.name: AnswerColumn.of(f, None).type for f in explainer.features}
     labels = [plain(label) for label in explainer.model.classes]
-    asked = [target] if isinstance(target, str) and target not in labels else []
+    wish = target.name if isinstance(target, ColumnTarget) else target
+    asked = [wish] if isinstance(wish, str) and (wish is not target or wish not in labels) else []
     asked += columns or []
     return pa.schema({**dict.fromkeys(asked, pa.null()), **types})
 

@@ -10,7 +10,26 @@ from counterlvq.numeric.arrays import told
 from counterlvq.safe_text import encodable
 from counterlvq.tables.values import checked_names
 
-__all__ = ["checked_prefix", "kept_columns", "refuse_no_list"]
+__all__ = ["checked_prefix", "kept_columns", "named_kind", "refuse_no_list"]
+
+
+def named_kind(given: Any) -> str:
+    """Say what stands where something else is expected, without the cells of a table.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> named_kind(5), named_kind([1, 2]), named_kind(pa.table({"a": [1, 2]}))
+    ('5', '[1, 2]', 'a Table of pyarrow with 2 rows')
+    """
+    kind = type(given)
+    library = kind.__module__.partition(".")[0]
+    if library == "builtins":
+        return told(given)
+    rows = getattr(given, "shape", None)
+    count = rows[0] if isinstance(rows, tuple) and rows else None
+    words = f" with {count:,} rows" if isinstance(count, int) else ""
+    return f"a {kind.__name__} of {library}{words}"
 
 
 def kept_columns(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:

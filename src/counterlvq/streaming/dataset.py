@@ -13,6 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, final
 
+from counterlvq.batch.bad_rows import OnBadRows
 from counterlvq.batch.ways import BatchWay
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
@@ -21,6 +22,7 @@ from counterlvq.presentation.progress import progress_bar
 from counterlvq.presentation.wording import plural
 from counterlvq.streaming.answers import Answered, BatchQuestion, Explains
 from counterlvq.streaming.asked import PART_ROWS, words_for
+from counterlvq.streaming.checks import named_kind
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder
 from counterlvq.streaming.identity import digest, model_digest, question_digest, setting_digests
@@ -28,7 +30,7 @@ from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
 from counterlvq.streaming.parquet_source import ParquetSource
 from counterlvq.streaming.sources import Part, PartBatches, Source
 from counterlvq.streaming.tally import Tally
-from counterlvq.streaming.targets import ColumnTarget
+from counterlvq.streaming.targets import ColumnTarget, one_wish
 
 __all__ = ["DatasetRun", "DatasetSummary", "checked_path", "explain_dataset", "opened"]
 
@@ -154,7 +156,10 @@ class DatasetRun:
                 )
             except InvalidInputError as error:
                 path = self.source.files[part.file].path
-                raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+                again = ""
+                if self.question.on_bad_rows is OnBadRows.RAISE and self.folder.has_parts():
+                    again = " For 'report' instead of 'raise' (--bad-rows), name another folder."
+                raise InvalidInputError(f"{told(path)}, for {part.name}: {error}{again}") from error
             yield found
             before += len(batch)
         self.source.refuse_changed(part)
@@ -300,13 +305,7 @@ def explain_dataset(
     >>> told.rows, told.statuses, told.has_target
     (3, {'invalid': 1, 'optimal': 2}, 1)
     """
-    if target_column is not None:
-        if target is not None:
-            raise InvalidInputError(
-                f"target is {told(target)} and target_column is {told(target_column)}; expected "
-                f"one of both."
-            )
-        target = ColumnTarget(target_column)
+    target = one_wish(target, target_column)
     run = opened(
         explainer,
         checked_path("source", source),
@@ -342,7 +341,13 @@ def explain_dataset(
 def checked_path(name: str, place: Any) -> Path:
     """Refuse what is no path."""
     if not isinstance(place, str | os.PathLike):
-        raise InvalidInputError(f"{name} is {told(place)}; expected a path.")
+        shown = named_kind(place)
+        instead = ""
+        if name == "source" and isinstance(place, list | tuple):
+            instead = " Name the folder of the files, or a new one with links to them."
+        elif name == "source" and shown != told(place):
+            instead = " Hand its record batches to map_batches, with dataset.to_batches() say."
+        raise InvalidInputError(f"{name} is {shown}; expected a path.{instead}")
     if _SCHEME.match(os.fspath(place)):
         raise InvalidInputError(
             f"{name} is {told(os.fspath(place))}, an address; expected the path of a file or "

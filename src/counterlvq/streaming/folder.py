@@ -146,7 +146,7 @@ class AnswerFolder:
 
     def has_parts(self) -> bool:
         """Whether anything was answered here."""
-        return any(_is_part(place.name) for place in self.path.iterdir())
+        return self.path.is_dir() and any(_is_part(place.name) for place in self.path.iterdir())
 
     def begun_part_rows(self) -> int | None:
         """Rows of a part that the folder was begun with; None if nobody has begun it."""

@@ -15,7 +15,7 @@ from counterlvq.streaming.arrow import arrow
 from counterlvq.tables.arrow_types import usual_column, usual_type
 from counterlvq.tables.values import is_missing
 
-__all__ = ["ColumnTarget", "RowWishes", "read_target", "wishes_of"]
+__all__ = ["ColumnTarget", "RowWishes", "one_wish", "read_target", "wishes_of"]
 
 _SHOWN_LABELS = 20
 
@@ -35,6 +35,18 @@ class RowWishes:
 
     labels: list[Any]  # None for any other class
     problems: Mapping[int, str] = field(default_factory=dict)
+
+
+def one_wish(target: Any, target_column: str | None) -> Any:
+    """Read which of both is given: labels, or the column that holds them."""
+    if target_column is None:
+        return target
+    if target is not None:
+        raise InvalidInputError(
+            f"target is {told(target)} and target_column is {told(target_column)}; expected one of "
+            f"both."
+        )
+    return ColumnTarget(target_column)
 
 
 def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
