@@ -122,7 +122,7 @@ def kill_once(
     """Kill one run; what became of it, and what is wrong with that."""
     sign, to_all, is_new = draw.choice(SIGNS), draw.random() < 0.3, draw.random() < 0.5
     place = Path(tempfile.mkdtemp(dir=folder))
-    out, cache = place / "out", (place / "cache" if job.compiles else None)
+    out, cache = place / "out.txt", (place / "cache" if job.compiles else None)
     if not is_new:
         out.write_bytes(OLD)
     with start(job, folder, out, cache) as running:

@@ -485,6 +485,8 @@ NO_ROUNDING = {
     ("search/seen_space.py", "1e-3"): "with which features a relaxation begins",
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/interruptible_runs.py", "1e-3"): "seconds",
+    ("streaming/columns.py", "2.0**62"): "whole numbers that fit into a word of the machine",
+    ("tables/feature_checks.py", "2.0**53"): "whole numbers that floats hold exactly",
     ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
     ("tables/feature.py", "2.0**52"): "from where on floats are whole numbers",
 }

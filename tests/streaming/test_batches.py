@@ -132,6 +132,9 @@ NARROW = clvq.Feature("x", "whole", lower=-100, upper=100)
         (clvq.Feature("x", decimals=1, lower=-9, upper=9), pa.decimal256(50, 4), None),
         (clvq.Feature("x", decimals=3), pa.decimal128(9, 2), pa.float64()),
         (clvq.Feature("x"), pa.decimal128(9, 2), pa.float64()),
+        (clvq.Feature("x", step=0.25, lower=-9, upper=9), pa.decimal128(9, 2), None),
+        (clvq.Feature("x", step=0.25), pa.decimal128(9, 1), pa.float64()),
+        (clvq.Feature("x", step=0.2), pa.decimal128(9, 1), pa.decimal128(38, 1)),
         (WHOLE, pa.decimal128(9, 0), pa.decimal128(38, 0)),
         (NARROW, pa.decimal128(9, 2), None),
         (clvq.Feature("x"), pa.null(), pa.float64()),
@@ -179,6 +182,29 @@ def test_decimals_come_back_as_the_numbers_that_were_proved() -> None:
     assert [float(cell) for cell in after[:-1]] == whole.values[:, 0].tolist()
     assert after[-1] is None
     assert told["status"].to_pylist()[-1] == "invalid"
+
+
+@pytest.mark.parametrize("step", [0.25, 0.05, 2.5])
+def test_decimals_on_a_grid_of_steps_come_back_on_it(step: float) -> None:
+    feature = clvq.Feature("x", step=step)
+    told = one_column([Decimal("0.13"), Decimal("-7.01")], pa.decimal128(9, 2), feature)
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    for after in told["x_after"].to_pylist():
+        assert after % Decimal(str(step)) == 0
+        assert model.predict([[float(after)]]).tolist() == ["yes"]
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_decimals_may_be_longer_than_a_word_of_the_machine(sign: int) -> None:
+    model = clvq.PrototypeModel([[0.0], [sign * 1e14]], ["no", "yes"], feature_names=["x"])
+    feature = clvq.Feature("x", decimals=6)
+    explainer = clvq.Explainer(model, features=clvq.Features([feature]))
+    batch = pa.record_batch({"x": pa.array([Decimal(10), None], pa.decimal128(38, 6))})
+    told = answered(explainer, [batch], "yes")
+    after = told["x_after"].to_pylist()
+    assert after[1] is None
+    assert abs(after[0]) * 10**6 > 2**63
+    assert float(after[0]) == explainer.explain([10.0], "yes").x[0]
 
 
 def test_digits_that_no_float_holds_stay_where_nothing_changes() -> None:

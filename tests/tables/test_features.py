@@ -408,3 +408,11 @@ def test_missing_values_of_every_kind_are_counted_where_the_caller_is() -> None:
     with pytest.warns(UserWarning, match="1 of column 0 of X") as told:
         clvq.mad_weights([[1.0], [np.nan], [3.0]])
     assert [one.filename for one in told] == [__file__]
+
+
+def test_ends_of_a_range_may_be_whole_numbers_of_any_length() -> None:
+    feature = clvq.Feature("b", lower=-(2**70), upper=2**64)
+    model = clvq.PrototypeModel([[2.0, 3.0], [4.0, 2.0]], ["no", "yes"], feature_names=["a", "b"])
+    explainer = clvq.Explainer(model, features=clvq.Features(["a", feature]))
+    assert explainer.explain([2.0, 3.0], "yes").status == "optimal"
+    assert feature.upper == 2.0**64

@@ -7,6 +7,7 @@ is proved as a double; no other type is written unless it gives that very double
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import inf
 from typing import Any, final
 
@@ -19,7 +20,7 @@ from counterlvq.safe_text import encodable, shown_repr
 from counterlvq.streaming.arrow import arrow, arrow_part
 from counterlvq.tables.arrow_types import usual_column, usual_type
 from counterlvq.tables.feature import Feature
-from counterlvq.tables.feature_checks import STEPS
+from counterlvq.tables.feature_checks import MOST_DECIMALS, STEPS
 from counterlvq.types import Kind
 
 __all__ = ["AnswerColumn", "label_array"]
@@ -99,13 +100,13 @@ class AnswerColumn:
         pa, compute = arrow(), arrow_part("compute")
         stays = values == before
         # What changes lies on the grid of the feature, of which Arrow moves the point exactly.
-        digits = self.feature.decimals or 0
-        words = np.zeros((len(values), 2), dtype=np.int64)
-        words[:, 0] = np.rint(np.where(gaps | stays, 0.0, values) * 10.0**digits)
-        words[:, 1] = words[:, 0] >> 63  # the sign, carried on
-        wrong = ~(gaps | stays) & (words[:, 0] / 10.0**digits != values)
+        digits = _digits(self.feature) or 0
+        changed = np.where(gaps | stays, 0.0, values)
+        words = _words(changed, digits)
+        has_room = np.abs(changed) < 10.0 ** (_MOST_DIGITS - digits)
+        wrong = ~has_room | (_moved(words, digits) != changed)
         if wrong.any():
-            value = float(values[wrong][0])
+            value = float(changed[wrong][0])
             raise NotSupportedError(
                 f"column {told(self.feature.name)}: the answer {value!r} has no equal of type "
                 f"{self.type}. Give the column as double."
@@ -128,6 +129,28 @@ def label_array(labels: list[Any]) -> Any:
         out = None
     is_same = out is not None and out.to_pylist() == listed
     return out if is_same else pa.array([encodable(str(label)) for label in listed])
+
+
+def _words(values: Floats, digits: int) -> NDArray[np.int64]:
+    """Write numbers as decimals of 128 bits with so many digits after the point, low word first."""
+    moved = np.rint(values * 10.0**digits)
+    short = np.abs(moved) < 2.0**62
+    words = np.zeros((len(values), 2), dtype=np.int64)
+    words[:, 0] = np.where(short, moved, 0.0)
+    words[:, 1] = words[:, 0] >> 63  # the sign, carried on
+    for i in np.flatnonzero(~short):
+        whole = round(Fraction(values[i]) * 10**digits) % 2**128
+        words[i].view(np.uint64)[:] = whole % 2**64, whole >> 64
+    return words
+
+
+def _moved(words: NDArray[np.int64], digits: int) -> Floats:
+    """Read decimals as the nearest floats."""
+    low, high = words[:, 0], words[:, 1]
+    out = low / 10.0**digits
+    for i in np.flatnonzero((low >> 63) != high):  # longer than one word
+        out[i] = ((int(high[i]) << 64) + int(low[i]) % 2**64) / 10**digits
+    return out
 
 
 def _whole(values: Floats, gaps: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -180,10 +203,19 @@ def _ends(feature: Feature) -> tuple[float, float]:
     return (lower if lower > -inf else seen[0]), (upper if upper < inf else seen[1])
 
 
+def _digits(feature: Feature) -> int | None:
+    """Digits after the point of the values on the grid of a feature; None without a grid."""
+    if feature.lattice is None:
+        return None
+    step, parts = feature.lattice
+    rest = Fraction(step, parts).denominator
+    return next(digits for digits in range(MOST_DECIMALS + 1) if 10**digits % rest == 0)
+
+
 def _decimal_type(feature: Feature, given: Any) -> Any:
     """Keep decimals on a grid that their scale has room for; answers elsewhere are doubles."""
     pa = arrow()
-    digits = None if feature.is_real else feature.decimals or 0
+    digits = _digits(feature)
     steady = feature.steps == STEPS[0] or feature.kind is not Kind.REAL
     scale = given.scale
     if digits is None or not steady or not digits <= scale <= _MOST_SCALE:

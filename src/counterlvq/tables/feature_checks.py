@@ -205,7 +205,8 @@ def checked_end(
         return days
     number: Any = value
     real_number(f"feature {name!r}: {end}", number)
-    return number  # type: ignore[no-any-return]
+    # Arrays of longer whole numbers than a word of the machine hold Python's own objects.
+    return number if abs(number) < 2.0**53 else float(number)
 
 
 def checked_list(argument: str, names: Iterable[str]) -> Iterable[str]:
