@@ -184,6 +184,30 @@ def test_reject_option_and_inputs_that_are_not_sure() -> None:
     assert [batch[i].cost for i in range(3)] == batch.cost.tolist()
 
 
+def test_summaries_count_rows_that_have_the_label_but_not_the_confidence(
+    tmp_path: Path,
+) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5))
+    batch = explainer.explain_batch([[1.9], [2.3], [4.0]], target={"no", "yes"})
+    summary = batch.summary()
+    assert (summary.already, summary.demanded, summary.mean_changes) == (3, 2, 1.0)
+    assert summary.mean_cost == pytest.approx((0.4 + 0.2) / 2)
+    assert [use.mean_change for use in summary.features] == [pytest.approx(0.3)]
+    assert "have the target already: 3, of which 2 change to meet what else" in str(summary)
+    assert "mean cost" in batch._repr_html_()
+    page = report_html(explainer, list(batch))
+    assert "change though they have it" in page
+    assert "mean cost" in page
+    assert "change though" not in report_html(explainer, [batch[2]])
+    clvq.save(model, tmp_path / "m.clvq")
+    pd.DataFrame({"a": [1.9, 2.3, 4.0]}).to_csv(tmp_path / "rows.csv", index=False)
+    words = ["explain", "m.clvq", "rows.csv", "--target", "yes", "--confidence", "noise=0.5"]
+    assert called(*words, cwd=tmp_path).stdout.decode().splitlines()[-1] == (
+        "3 rows: 3 optimal; 2 have the target already, of which 1 changes all the same"
+    )
+
+
 def test_what_is_said_names_the_confidence() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
     asked = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.3))

@@ -344,6 +344,7 @@ class CounterfactualBatch:
             shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
             mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
             already=int(self.has_target.sum()),
+            demanded=int(self.moved[0][self.has_target].sum()),
             breaking=int(self.breaks_rules.sum()),
             mean_changes=float(changed.sum(axis=1).mean()) if answered.any() else 0.0,
             worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
@@ -354,8 +355,10 @@ class CounterfactualBatch:
     @cached_property
     def moved(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which rows needed a change and got one, (n,), and what changes in those m, (m, d)."""
-        # A row that is right already says nothing about what the others need.
-        answered = np.isfinite(self.cost) & ~self.has_target
+        # A row that stays as it is says nothing about what the others need. One that has the target
+        # may need a change all the same: for the constraints, for a confidence, for steps.
+        changes = (self.values != self.original_values).any(axis=1)
+        answered = np.isfinite(self.cost) & (~self.has_target | changes)
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
         return answered, ~np.isclose(after, before, COUNTED_CHANGE, 0.0)
@@ -367,6 +370,7 @@ class CounterfactualBatch:
         """Show the batch in a notebook."""
         summary = self.summary()
         figures = [Fact("have the target already", f"{summary.already:,}")]
+        figures += [Fact("change though they have it", f"{summary.demanded:,}")]
         figures += [Fact("break the constraints as they are", f"{summary.breaking:,}")]
         figures = [fact for fact in figures if fact.value != "0"]
         if np.isfinite(summary.mean_cost):
@@ -410,15 +414,16 @@ class BatchSummary:
     worst_gap: float
     fallbacks: int
     features: tuple[FeatureUse, ...]
-    already: int = 0  # rows that have the target as they are; none of them is in the means
+    already: int = 0  # rows that have the target as they are
     breaking: int = 0  # rows that break the constraints as they are
+    demanded: int = 0  # rows that have the target and change: the others are in no mean
 
     def __str__(self) -> str:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
             *([f"  {self._means()}"] if np.isfinite(self.mean_cost) else []),
-            *([f"  have the target already: {self.already:,}"] if self.already else []),
+            *([f"  have the target already: {self._already()}"] if self.already else []),
             *([f"  break the constraints as they are: {self.breaking:,}"] if self.breaking else []),
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
@@ -432,6 +437,11 @@ class BatchSummary:
                 for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    def _already(self) -> str:
+        if not self.demanded:
+            return f"{self.already:,}"
+        return f"{self.already:,}, of which {self.demanded:,} change to meet what else is asked"
 
     def _means(self) -> str:
         return (
