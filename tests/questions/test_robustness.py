@@ -7,6 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import counterlvq as clvq
 from counterlvq.plots import plot_robustness
@@ -109,11 +112,53 @@ def test_scores_that_are_no_distances_have_no_hypothesis_margin() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"], meaning=meaning)
     found = clvq.robustness(clvq.Explainer(model), [[1.0, 0.0], [3.5, 2.0]])
     assert found.share(0.5) == 1.0
-    assert "proved 1.25, no quick certificate, which needs distances" in str(found)
+    told = "proved 1.25, no quick certificate: the scores of this model are no distances"
+    assert told in str(found)
     assert "nan" not in str(found)
     with pytest.raises(clvq.NotSupportedError, match="hypothesis margins need squared distances"):
         found.curve([0.1], by="hypothesis_margin")
     assert len(plot_robustness(found).lines) == 1
+
+
+@pytest.mark.parametrize("kind", ["scaler", "both", "local"])
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_quick_certificate_behind_steps_is_that_of_the_scaled_space(kind: str, norm: str) -> None:
+    scales = np.array([1e-4, 1.0, 3e5])
+    X, y = load_iris(return_X_y=True)
+    X = (X[:, :3] + 2.0) * scales
+    estimator = (clvq.LGMLVQ if kind == "local" else clvq.GMLVQ)(2, random_state=0, tol=1e-2)
+    steps = make_union(StandardScaler(), MinMaxScaler()) if kind == "both" else StandardScaler()
+    model = make_pipeline(steps, estimator).fit(X, y)
+    rows = X[::50] if kind == "local" else X[::10]
+    found = clvq.robustness(clvq.Explainer(model), rows, norms=[norm])
+    quick = found.hypothesis_margin[norm]
+    # In the space behind the steps, where x becomes S x + c.
+    there = model[:-1].transform(rows)
+    S = (model[:-1].transform(rows[:1] + np.diag(scales)) - there[:1]).T / scales
+    points, own = estimator.prototypes_, estimator.prototype_labels_ == model.predict(rows)[:, None]
+    local = kind == "local"
+    factors = [estimator.omegas_[k] if local else estimator.omegas_ for k in range(len(points))]
+    pairs = list(zip(factors, points, strict=True))
+    far = np.stack([np.linalg.norm((there - w) @ F.T, axis=1) for F, w in pairs], axis=1)
+    corners = np.array(list(product([-1.0, 1.0], repeat=3)))
+    ends = {"l1": np.eye(3), "linf": corners}.get(norm)
+    fast = np.array(
+        [
+            np.linalg.norm(F @ S, 2)
+            if ends is None
+            else np.linalg.norm(ends @ (F @ S).T, axis=1).max()
+            for F in factors
+        ]
+    )
+    nearest = np.where(own, far, np.inf).argmin(axis=1)
+    lead = far - far[np.arange(len(rows)), nearest][:, None]
+    expected = np.where(own, np.inf, lead / (fast + fast[nearest][:, None])).min(axis=1)
+    assert (quick > 0).all()
+    assert (quick <= expected * (1 + 1e-12)).all()
+    if norm != "linf":  # where a bound takes the place of the largest over all corners
+        np.testing.assert_allclose(quick, expected, rtol=1e-5)
+    assert local or (quick <= found.certified[norm] * (1 + 1e-12)).all()
+    assert "quick certificate" in str(found)
 
 
 def test_curves_are_drawn() -> None:
