@@ -179,7 +179,8 @@ class CounterfactualBatch:
         answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
-        return replace(answer, find_row=partial(self._held, row, answer.values_with_gaps))
+        fill = partial(self._held, row)
+        return replace(answer, find_row=partial(fill, answer.values_with_gaps), fill=fill)
 
     def _held(self, row: int, values: Floats) -> Any:
         held = self.given.holding(np.array([row]), values[None, :])
@@ -211,8 +212,9 @@ class CounterfactualBatch:
         )
         if answer is None:
             return self[index]
-        held = partial(self._held, row, answer.values_with_gaps)
-        return replace(answer, check=self.check, respond=self.respond, find_row=held)
+        fill = partial(self._held, row)
+        held = partial(fill, answer.values_with_gaps)
+        return replace(answer, check=self.check, respond=self.respond, find_row=held, fill=fill)
 
     def save_certificates(
         self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -200,9 +201,13 @@ class Explainer(OneRow):
                 named = given if isinstance(given, TableView) else None
                 if self._source.rejected(named, answer.values[None, :], stays, labels):
                     answer = withdrawn(answer)
-            answered = self._source.like(given, answer.values_with_gaps[None, :])
+            fill = partial(self._source.like_one, given)
             return replaced(
-                answer, as_given=answered, check=self._check, respond=self._source.responds
+                answer,
+                as_given=fill(answer.values_with_gaps),
+                fill=fill,
+                check=self._check,
+                respond=self._source.responds,
             )
 
     def explain_batch(

@@ -8,9 +8,9 @@ from typing import Any, Protocol, final
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.presentation.values import plain_label
-from counterlvq.safe_text import shown_repr
+from counterlvq.safe_text import shown_repr, shown_text
 
-__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour"]
+__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour", "reply_at"]
 
 # Of a score or a probability, unless more are needed to tell its side.
 _REPLY_DIGITS = 4
@@ -63,7 +63,8 @@ class Reply:
     ----------
     name : str
     before, after : float
-        At the input, and at the row that is shown.
+        At the input, and at the answer: `Counterfactual.reply` is about the row that is shown,
+        `Counterfactual.exact_reply` about the answer in full precision.
     threshold : float or None
         From which the decision is another one, where there is one.
 
@@ -127,6 +128,20 @@ class Reply:
             if near:
                 return text
         return repr(value)
+
+
+def reply_at(
+    respond: Respond, original: Floats, find: Callable[[], Floats], label: Any, known: str = ""
+) -> Reply | None:
+    """Ask for the number at the input and at the answer that `find` looks up; None without any."""
+    before = respond(original, label)
+    after = None if before is None else respond(find(), label)
+    if before is None or after is None:
+        return None
+    name = before[0]
+    if name == "probability" and before[2] is None:
+        name = f"probability of {known}{shown_text(label)}"
+    return Reply(shown_text(name), before[1], after[1], before[2])
 
 
 def _percent(value: float, digits: int) -> str:
