@@ -63,6 +63,21 @@ def test_shell_says_what_is_no_confidence(
     assert b"could not convert" not in done.stderr
 
 
+def test_ranges_that_cannot_be_had_are_refused_before_any_row_is_answered(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object, **__: object) -> None:
+        raise AssertionError("rows were answered")
+
+    monkeypatch.setattr(clvq.Explainer, "explain_batch", ask)
+    for words in (["local.clvq"], ["logs.clvq"], ["m.clvq", "--confidence", "similarity=0.3"]):
+        model, *rest = words
+        told = ("--ranges", "--format", "text", "--cost", "manhattan", *rest)
+        done = called("explain", model, "rows.csv", *told, cwd=desk)
+        assert done.returncode == 1
+        assert b"--ranges" in done.stderr
+
+
 def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
     words = ("reasons", "m.clvq", "rows.csv", *RANGES, "--cost", "manhattan", "-o")
     assert called(*words, "why.json", cwd=desk).returncode == 0

@@ -45,6 +45,7 @@ from counterlvq.cli.text_table import listing
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.wording import Wording
+from counterlvq.questions.ranges import refuse_ranges
 from counterlvq.safe_text import encodable_cells
 
 __all__ = ["explain"]
@@ -163,6 +164,8 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
+    if ranges:  # before any row is answered, which may take long
+        refuse_ranges(explainer)
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     notes = defaults_told(explainer)
