@@ -169,3 +169,15 @@ def test_curves_are_drawn() -> None:
     assert (np.diff(proved.get_ydata()) <= 0).all()
     assert (quick.get_ydata() <= proved.get_ydata()).all()
     assert "median radius" in str(found)
+
+
+def test_without_labels_no_row_is_called_right() -> None:
+    model, rows = drawn(1, "plain")
+    asked = clvq.Explainer(model)
+    bare = clvq.robustness(asked, rows, norms=["l2"])
+    told = clvq.robustness(asked, rows, model.predict(rows), norms=["l2"])
+    assert str(bare).splitlines()[0] == "6 rows, labels as the model says"
+    assert str(told).splitlines()[0] == "6 rows, 100.0% right"
+    assert plot_robustness(bare).get_title(loc="left") == "6 rows, labels as the model says"
+    assert plot_robustness(told).get_title(loc="left") == "6 rows, 100.0% right"
+    assert bare.share(0.1) == told.share(0.1)

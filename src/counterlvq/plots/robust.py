@@ -47,8 +47,8 @@ def plot_robustness(robustness: Robustness, ax: Axes | None = None, norm: str = 
             quick = robustness.curve(radii, norm, by="hypothesis_margin")
             axes.plot(radii, quick, color=style.DOWN, linestyle="--", label="quick certificate")
         axes.set(xlabel=f"radius in {norm}", ylim=(0.0, 1.02), xlim=(0.0, radii[-1]))
-        axes.set_ylabel("share right and farther")
+        axes.set_ylabel("share right and farther" if robustness.is_labelled else "share farther")
         axes.legend(frameon=False)
         style.clear_frame(axes, keep=("left", "bottom"))
-        style.title(axes, f"{len(robustness.right):,} rows, {robustness.right.mean():.1%} right")
+        style.title(axes, robustness.headline)
         return axes

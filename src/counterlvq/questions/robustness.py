@@ -39,6 +39,9 @@ class Robustness:
     ----------
     right : ndarray of bool, shape (n,)
         Rows that the model labels as they are labelled; all of them without labels.
+    is_labelled : bool
+        Whether labels were given. Without them `right` says nothing, and shares are about labels
+        as the model says them.
     distance : mapping from str to ndarray of shape (n,)
         Of the closest input with another label that was found; inf if there is none.
     certified : mapping from str to ndarray of shape (n,)
@@ -64,6 +67,15 @@ class Robustness:
     distance: Mapping[str, Floats]
     certified: Mapping[str, Floats]
     hypothesis_margin: Mapping[str, Floats]
+    is_labelled: bool = True
+
+    @property
+    def headline(self) -> str:
+        """How many rows there are, and what their labels are."""
+        count = f"{len(self.right):,} row{'' if len(self.right) == 1 else 's'}"
+        if not self.is_labelled:
+            return f"{count}, labels as the model says"
+        return f"{count}, {self.right.mean():.1%} right"
 
     def share(self, radius: float, norm: str = "l2") -> float:
         """Share of rows that are right, and proved to stay so within a radius."""
@@ -101,7 +113,7 @@ class Robustness:
         return np.array([float((self.right & (far > radius)).mean()) for radius in given])
 
     def __str__(self) -> str:
-        lines = [f"{len(self.right):,} rows, {self.right.mean():.1%} right"]
+        lines = [self.headline]
         for norm in self.distance:
             parts = {"proved": self.certified, "quick certificate": self.hypothesis_margin}
             told = [
@@ -190,6 +202,7 @@ def robustness(
         MappingProxyType(distance),
         MappingProxyType(certified),
         MappingProxyType({n: read_only(_quick(rules, rows, labels, n)) for n in norms}),
+        is_labelled=y is not None,
     )
 
 
