@@ -45,7 +45,6 @@ from counterlvq.cli.text_table import listing
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.wording import Wording
-from counterlvq.questions.ranges import refuse_ranges
 from counterlvq.safe_text import encodable_cells
 
 __all__ = ["explain"]
@@ -165,7 +164,7 @@ def explain(
         )
     explainer = explainer_from(loaded, rows, **question)
     if ranges:  # before any row is answered, which may take long
-        refuse_ranges(explainer)
+        explainer.require_ranges()
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     notes = defaults_told(explainer)

@@ -34,7 +34,7 @@ from counterlvq.problem.costs import Cost
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.confidence import confident_verified
 from counterlvq.questions.plausibility import plausible_in
-from counterlvq.questions.ranges import Ranges, ranges_of
+from counterlvq.questions.ranges import Ranges, ranges_of, refuse_ranges
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual, replaced
@@ -594,3 +594,16 @@ class Explainer(OneRow):
         """
         with told_if_too_large("ranges were looked for"):
             return ranges_of(self, counterfactual, side, units)
+
+    def require_ranges(self) -> None:
+        """Refuse at once what `ranges` would refuse around any answer: no row is looked at.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], [[[1.0]], [[2.0]]])
+        >>> clvq.Explainer(model).require_ranges()
+        Traceback (most recent call last):
+        counterlvq.errors.NotSupportedError: ranges are for shared metrics, ...
+        """
+        refuse_ranges(self)
