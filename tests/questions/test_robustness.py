@@ -105,6 +105,12 @@ def test_what_cannot_be_had_is_said() -> None:
         clvq.robustness(clvq.Explainer(model), rows, norms="l1")
     with pytest.raises(clvq.InvalidInputError, match="by is 'guess'"):
         found.curve([0.1], by="guess")
+    with pytest.raises(clvq.InvalidInputError, match="radii has -1; expected numbers of at least"):
+        found.share(-1)
+    with pytest.raises(clvq.InvalidInputError, match="expected what clvq"):
+        plot_robustness(model)  # type: ignore[arg-type]
+    with pytest.raises(clvq.InvalidInputError, match="norm is 'l3'; expected one of"):
+        plot_robustness(found, norm="l3")
 
 
 def test_scores_that_are_no_distances_have_no_hypothesis_margin() -> None:
@@ -181,3 +187,27 @@ def test_without_labels_no_row_is_called_right() -> None:
     assert plot_robustness(bare).get_title(loc="left") == "6 rows, labels as the model says"
     assert plot_robustness(told).get_title(loc="left") == "6 rows, 100.0% right"
     assert bare.share(0.1) == told.share(0.1)
+
+
+def test_frame_holds_a_row_for_each_input() -> None:
+    model, rows = drawn(1, "plain")
+    found = clvq.robustness(clvq.Explainer(model), rows, norms=["l1", "l2"])
+    frame = found.to_frame()
+    assert list(frame.columns) == ["right"] + [
+        f"{name}_{norm}"
+        for norm in ("l1", "l2")
+        for name in ("distance", "certified", "hypothesis_margin")
+    ]
+    assert frame["certified_l2"].tolist() == found.certified["l2"].tolist()
+    assert frame["hypothesis_margin_l1"].tolist() == found.hypothesis_margin["l1"].tolist()
+
+
+def test_one_far_row_does_not_stretch_the_picture() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    rows = [[at] for at in np.linspace(0.0, 1.0, 20)]
+    near = clvq.robustness(clvq.Explainer(model), rows, norms=["l2"])
+    far = clvq.robustness(clvq.Explainer(model), [*rows, [-1000.0]], norms=["l2"])
+    ax = plot_robustness(far)
+    assert ax.get_xlim()[1] == pytest.approx(1.05 * 2.0)
+    assert ax.get_xlabel() == "radius in l2; 1 row is farther"
+    assert plot_robustness(near).get_xlabel() == "radius in l2"

@@ -19,6 +19,7 @@ from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
 from counterlvq.questions.protocol import Asks
+from counterlvq.tables.frames import new_frame
 from counterlvq.types import Scores
 
 __all__ = ["Robustness", "robustness"]
@@ -87,6 +88,7 @@ class Robustness:
         Parameters
         ----------
         radii : array-like of shape (k,)
+            At least 0.
         norm : {"l1", "l2", "linf"}
         by : {"certified", "distance", "hypothesis_margin"}
             What is proved, what was found, or what the quick certificate says.
@@ -110,7 +112,33 @@ class Robustness:
                 "model are none; expected by='certified' or 'distance'."
             )
         given = finite_vector("radii", radii)
+        if (given < 0).any():
+            raise InvalidInputError(
+                f"radii has {given[given < 0][0]:g}; expected numbers of at least 0."
+            )
         return np.array([float((self.right & (far > radius)).mean()) for radius in given])
+
+    def to_frame(self) -> Any:
+        """Put everything in a DataFrame, one row per input.
+
+        Columns are right, and for each norm distance_l2, certified_l2 and hypothesis_margin_l2.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+        >>> found = clvq.robustness(clvq.Explainer(model), [[1.0], [3.5]], norms=["l2"])
+        >>> found.to_frame().round(4)
+           right  distance_l2  certified_l2  hypothesis_margin_l2
+        0   True          1.0           1.0                   1.0
+        1   True          1.5           1.5                   1.5
+        """
+        columns: dict[str, Any] = {"right": self.right}
+        for norm in self.distance:
+            columns[f"distance_{norm}"] = self.distance[norm]
+            columns[f"certified_{norm}"] = self.certified[norm]
+            columns[f"hypothesis_margin_{norm}"] = self.hypothesis_margin[norm]
+        return new_frame(columns)
 
     def __str__(self) -> str:
         lines = [self.headline]
