@@ -114,6 +114,22 @@ def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
             ("explain", "local.clvq", "--ranges"),
             "Leave out --ranges; --confidence margin=0.5 asks for answers with some room.",
         ),
+        (
+            ("explain", "local.clvq", "--confidence", "drift=0.1"),
+            "Ask for --confidence margin=0.5 instead.",
+        ),
+        (
+            ("explain", "local.clvq", "--confidence", "noise=0.1"),
+            "Ask for --confidence margin=0.5 instead.",
+        ),
+        (
+            ("explain", "logs.clvq", "--confidence", "noise=0.1"),
+            "Ask for --confidence similarity=0.3 or margin=0.5 instead.",
+        ),
+        (("reasons", "m.clvq", "--first", "incom", "--bounds", "pay=0:9", "--bounds", "age=0:9"),
+         "--first: feature 'incom' does not exist; expected one of: pay, age."),
+        (("reasons", "m.clvq", "--first", "age", "--first", "age", "--bounds", "pay=0:9"),
+         "error: --first names 'age' twice; expected each feature once."),
         (("explain", "logs.clvq", "--ranges"), "it sees log1p(pay). Leave out --ranges."),
     ],
 )  # fmt: skip
