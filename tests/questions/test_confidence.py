@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -289,6 +290,32 @@ def test_probabilities_are_told_in_percent(p: float, words: str) -> None:
     if p == 0.99999:
         assert Decimal(told) >= Decimal("99.999")
         assert float(shown) >= p
+
+
+def test_similarity_is_told_before_and_after() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0], [9.0]], ["no", "yes", "no"], feature_names=["a"])
+    asked = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.6))
+
+    def similarity(at: float) -> float:
+        own, other = (at - 4.0) ** 2, min(at**2, (at - 9.0) ** 2)
+        return (other - own) / (other + own)
+
+    for cf in (asked.explain([1.0], target="yes"), asked.explain_batch([[1.0]], target="yes")[0]):
+        assert cf.reply is not None
+        assert cf.reply.name == "relative similarity"
+        assert cf.reply.before == pytest.approx(similarity(1.0))
+        assert cf.reply.after == pytest.approx(similarity(float(cf.shown.values[0])))
+        assert cf.to_dict()["response"]["after"] == pytest.approx(similarity(float(cf.x[0])))
+        (said,) = re.findall(
+            r"The relative similarity would be ([0-9.]+) instead of -0\.8\.", cf.text()
+        )
+        assert float(said) >= 0.6
+        assert f"  relative similarity -0.8 -> {said}" in str(cf)
+        again = pickle.loads(pickle.dumps(cf))
+        assert again.reply == cf.reply
+    sure = asked.explain([4.0], target="yes")
+    assert sure.reply is not None
+    assert sure.reply.before == sure.reply.after == 1.0
 
 
 def test_there_may_be_no_answer() -> None:

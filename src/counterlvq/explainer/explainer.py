@@ -207,7 +207,7 @@ class Explainer(OneRow):
                 as_given=fill(answer.values_with_gaps),
                 fill=fill,
                 check=self._check,
-                respond=self._source.responds,
+                respond=self.responds,
             )
 
     def explain_batch(
