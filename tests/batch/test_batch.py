@@ -772,7 +772,7 @@ def test_summary_reads_as_a_table() -> None:
     assert lines[1].startswith("  mean cost 1.625, largest gap ")
     assert lines[1].endswith(", 1.25 features changed per answer")
     assert lines[2:] == [
-        "  have the target already: 1, of which 1 change to meet what else is asked",
+        "  have the target already: 1, of which 1 changes to meet what else is asked",
         "  break the constraints as they are: 1",
         "  solved by a second engine: 0",
         "  feature        changed  mean change",

@@ -443,7 +443,8 @@ class BatchSummary:
     def _already(self) -> str:
         if not self.demanded:
             return f"{self.already:,}"
-        return f"{self.already:,}, of which {self.demanded:,} change to meet what else is asked"
+        verb = "changes" if self.demanded == 1 else "change"
+        return f"{self.already:,}, of which {self.demanded:,} {verb} to meet what else is asked"
 
     def _means(self) -> str:
         return (
