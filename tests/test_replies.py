@@ -20,7 +20,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
@@ -325,3 +325,59 @@ def test_own_estimators_agree_with_themselves(kind: str) -> None:
     assert [cf.disagreement for cf in batch] == [None] * 6
     assert "warning" not in str(batch[0])
     assert "predict_proba_favours" not in batch[0].to_dict()
+
+
+@pytest.mark.parametrize("kind", ["series", "frame", "mapping", "batch"])
+def test_shown_row_goes_straight_into_predict(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(
+        {
+            "income": rng.normal(2000, 500, 200).round(1),
+            "housing": rng.choice(["rent", "own"], 200),
+            "id": np.arange(200),
+        }
+    )
+    y = np.where(rows["income"] + 900 * (rows["housing"] == "own") > 2500, "good", "bad")
+    steps = make_column_transformer((StandardScaler(), ["income"]), (OneHotEncoder(), ["housing"]))
+    fitted = make_pipeline(steps, LogisticRegression()).fit(rows, y)
+    features = clvq.Features.from_frame(rows[["income", "housing"]])
+    cost = clvq.Manhattan({"income": 1 / 500}, switches={"housing": 0.3})
+    asked = clvq.Explainer(fitted, cost, features=features, confidence=clvq.Probability(0.97))
+    ill = rows[(fitted.predict(rows) == "bad") & (rows["housing"] == "rent")].iloc[:2]
+    given = {"series": ill.iloc[0], "frame": ill.iloc[[0]], "mapping": ill.iloc[0].to_dict()}
+    cf = asked.explain_batch(ill)[0] if kind == "batch" else asked.explain(given[kind])
+    again = pickle.loads(pickle.dumps(cf))
+    for one in (cf, again):
+        both = []
+        for row in (one.shown.row, one.row):
+            assert type(row) is type(cf.row)
+            frame = row if isinstance(row, pd.DataFrame) else pd.DataFrame([row]).infer_objects()
+            assert frame["id"].tolist() == [ill.index[0]]
+            assert frame["housing"].tolist() == ["own"]
+            both.append(float(fitted.predict_proba(frame)[0, list(fitted.classes_).index("good")]))
+        assert one.reply is not None
+        assert one.exact_reply is not None
+        assert one.reply.after == pytest.approx(both[0], rel=1e-9)
+        assert one.exact_reply.after == pytest.approx(both[1], rel=1e-9)
+        assert both[0] > both[1] >= 0.97
+        assert one.to_dict()["response"]["after"] == one.exact_reply.after
+        assert {change.feature for change in one.shown_changes} == {"income", "housing"}
+        for change in one.shown_changes:
+            cells = change.cells()
+            typed = cells[2].replace(",", "") if change.is_number else cells[2]
+            assert str(change.after).removesuffix(".0") == typed
+        (exact,) = (change for change in one.changes if change.is_number)
+        (shown,) = (change for change in one.shown_changes if change.is_number)
+        assert shown.after > exact.after
+        assert shown.before == exact.before
+
+
+def test_shown_row_of_an_array_is_an_array() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"])
+    for cf in (
+        clvq.Explainer(model).explain([1.0, 0.25]),
+        clvq.Explainer(model).explain_batch([[1.0, 0.25]])[0],
+    ):
+        assert isinstance(cf.shown.row, np.ndarray)
+        assert cf.shown.row.tolist() == cf.shown.values.tolist()
+        assert model.predict([cf.shown.row]) == ["yes"]

@@ -152,7 +152,7 @@ class Prepared:
 
     def _settle(self, found: Floats, row: Floats, same: NDArray[np.bool_]) -> None:
         """Put numbers right, in place, that went through functions and back."""
-        low, high = self._limits
+        low, high = self.limits
         coordinates = self.source.coordinates
         for j, (link, span) in enumerate(zip(coordinates.links, coordinates.spans, strict=True)):
             if link is not None:
@@ -160,7 +160,7 @@ class Prepared:
                 found[j] = row[j] if same[span.start] else moved
 
     @cached_property
-    def _limits(self) -> tuple[Floats, Floats]:
+    def limits(self) -> tuple[Floats, Floats]:
         """Bounds of single features, in the units of the user, (d,) each."""
         features = self.asked.features
         low = np.array([feature.lower for feature in features])

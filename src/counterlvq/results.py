@@ -23,7 +23,14 @@ from counterlvq.presentation.numbers import (
     shown_change,
     shown_row,
 )
-from counterlvq.presentation.responses import Favour, Reply, Respond, favour_lines, plain_favour
+from counterlvq.presentation.responses import (
+    Favour,
+    Reply,
+    Respond,
+    favour_lines,
+    plain_favour,
+    reply_at,
+)
 from counterlvq.presentation.rules import called_by
 from counterlvq.presentation.sentences import Sentences, noun_of
 from counterlvq.presentation.values import (
@@ -128,9 +135,13 @@ class Counterfactual:
     reason : str
         How the answer was found, or why there is none.
     shown : ShownRow
-        The row that `text` and `print` show, as `values` and `cost`: rounded away from the
-        input to the fewest digits for which the model says the target, the constraints hold
-        and the cost is at most 1 % above that of `x`. Its numbers can be typed back in.
+        The row that `text` and `print` show, as `row` (of the same kind as `row` here, to hand to
+        `predict`), `values` and `cost`: rounded away from the input to the fewest digits for
+        which the model says the target, the constraints hold and the cost is at most 1 % above
+        that of `x`. Its numbers can be typed back in.
+    reply, exact_reply : Reply or None
+        The score or probability before and after, at the row that is `shown` and at `x`; None
+        where the model has none.
 
     Examples
     --------
@@ -172,6 +183,7 @@ class Counterfactual:
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
     labels: tuple[Any, ...] = ()  # all that the model may say
     find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
+    fill: Callable[[Floats], Any] | None = None  # puts numbers into a row as the input was given
     constraints: tuple[Constraint | str, ...] | None = None  # of the question; None if not known
 
     def __post_init__(self) -> None:
@@ -190,10 +202,10 @@ class Counterfactual:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        names = ("shown", "reply", "disagreement", "savings", "certificate")
+        names = ("shown", "reply", "exact_reply", "disagreement", "savings", "certificate")
         kept = {name: getattr(self, name) for name in names}
         row = {} if self.find_row is None else {"as_given": self.row, "find_row": None}
-        state = {**self.__dict__, **kept, **row, "check": None, "respond": None}
+        state = {**self.__dict__, **kept, **row, "check": None, "respond": None, "fill": None}
         state.pop("_later", None)
         return state
 
@@ -258,21 +270,24 @@ class Counterfactual:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The features that change, in the order of the columns."""
+        """The features that change, in the order of the columns, in full precision."""
+        return self._changes_to(self.values)
+
+    def _changes_to(self, values: Floats) -> tuple[Change, ...]:
         if not self.status.has_answer:
             return ()
         return tuple(
             Change(
                 self.features.columns[j].name,
                 value_of(self.original_values[j], self.features.columns[j]),
-                value_of(self.values[j], self.features.columns[j]),
+                value_of(values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
                 is_level=not self.features.columns[j].is_number,
                 described=self.features.columns[j],
                 find_shown=partial(self._shown_at, int(j)),
                 was_missing=bool(self.missing[j]),
             )
-            for j in np.flatnonzero(self.values != self.original_values)
+            for j in np.flatnonzero(values != self.original_values)
         )
 
     @cached_property
@@ -281,22 +296,29 @@ class Counterfactual:
         check = None
         if self.check is not None and self.status.has_answer:
             check = partial(self.check, self.original_values, self.target)
-        return shown_row(self.features, self.original_values, self.values, self.cost, check)
+        row = shown_row(self.features, self.original_values, self.values, self.cost, check)
+        return replace(row, find_row=partial(self._row_of, row.values))
+
+    def _row_of(self, values: Floats) -> Any:
+        """Put numbers into a row like the input."""
+        own = with_gaps(values, self.missing & (values == self.original_values))
+        return in_types(own, self.features) if self.fill is None else self.fill(own)
 
     @cached_property
     def reply(self) -> Reply | None:
-        """The score or probability before and after; None where the model has none."""
+        """The score or probability before and after, at the row that is shown."""
+        return self._reply_at(lambda: self.shown.values)
+
+    @cached_property
+    def exact_reply(self) -> Reply | None:
+        """The score or probability before and after, at the answer itself."""
+        return self._reply_at(lambda: self.values)
+
+    def _reply_at(self, find: Callable[[], Floats]) -> Reply | None:
         if self.respond is None or not self.status.has_answer:
             return None
-        before = self.respond(self.original_values, self.prediction)
-        after = None if before is None else self.respond(self.shown.values, self.prediction)
-        if before is None or after is None:
-            return None
-        name = before[0]
-        if name == "probability" and before[2] is None:
-            known = f"{self.part} " if self.part == "component" else ""
-            name = f"probability of {known}{shown_text(self.prediction)}"
-        return Reply(shown_text(name), before[1], after[1], before[2])
+        known = f"{self.part} " if self.part == "component" else ""
+        return reply_at(self.respond, self.original_values, find, self.prediction, known)
 
     @cached_property
     def disagreement(self) -> Favour | None:
@@ -307,11 +329,8 @@ class Counterfactual:
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
-        """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
-        names = self.feature_names
-        moved = np.flatnonzero(self.shown.values != self.original_values)
-        seen = {names[j] for j in moved}
-        return tuple(change for change in self.changes if change.feature in seen)
+        """The changes of the row that is shown: to its numbers, from those of the input."""
+        return self._changes_to(self.shown.values)
 
     def _shown_at(self, position: int) -> ShownChange:
         shown = self.shown.changes.get(position)
@@ -419,6 +438,8 @@ class Counterfactual:
 
         Infinite and missing numbers become None; labels that JSON does not know, such as
         dates, become text. `reason` says why there is no answer, `found_by` how one was found.
+        All of it is about `x`, in full precision: `response` is `exact_reply`. What is shown is
+        in `shown`, `shown_changes` and `reply`.
         """
         ranges = [str(item) for item in self.conflict_ranges]
         return {
@@ -446,7 +467,7 @@ class Counterfactual:
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": "" if self.status.has_answer else self.reason,
             "found_by": self.reason if self.status.has_answer else "",
-            **({} if self.reply is None else {"response": asdict(self.reply)}),
+            **({} if self.exact_reply is None else {"response": asdict(self.exact_reply)}),
             **plain_favour(self.disagreement),
         }
 

@@ -730,13 +730,15 @@ def test_summary_counts_what_is_there(setting: str) -> None:
     rows = range(len(X))
     assert [i for i in rows if batch.status[i] in ("optimal", "feasible")]
     already = [i for i in rows if MODEL.predict(X[i : i + 1])[0] == "high"]
-    answered = [i for i in rows if batch.status[i] in ("optimal", "feasible") and i not in already]
+    stays = [i for i in already if np.array_equal(batch.X[i], X[i])]
+    answered = [i for i in rows if batch.status[i] in ("optimal", "feasible") and i not in stays]
     moved = {
         name: [abs(batch.delta[i, j]) for i in answered if batch.X[i, j] != X[i, j]]
         for j, name in enumerate(NAMES)
     }
     assert summary.rows == len(X)
     assert summary.already == len(already) == batch.has_target.sum()
+    assert summary.demanded == len(set(already) & set(answered))
     assert list(summary.shares) == list(clvq.Status)
     for status, share in summary.shares.items():
         assert share == pytest.approx(sum(s == status for s in batch.status) / len(X))
@@ -765,17 +767,17 @@ def test_summary_reads_as_a_table() -> None:
     assert str(batch.summary()) == repr(batch)
     lines = str(batch.summary()).splitlines()
     assert lines[0] == "4 rows: 100.0% optimal"
-    # (0, 0): 4u + 2v >= 10 with u at most 2.25, so v = 0.5; (3, 9) breaks the bound, and has the
-    # target already; (0, 1): 4u >= 8; (1, 1): 4u >= 4.
-    assert lines[1].startswith("  mean cost 1.91667, largest gap ")
-    assert lines[1].endswith(", 1.33 features changed per answer")
+    # (0, 0): 4u + 2v >= 10 with u at most 2.25, so v = 0.5; (3, 9) has the target already, and
+    # breaks the bound by 0.75; (0, 1): 4u >= 8; (1, 1): 4u >= 4.
+    assert lines[1].startswith("  mean cost 1.625, largest gap ")
+    assert lines[1].endswith(", 1.25 features changed per answer")
     assert lines[2:] == [
-        "  have the target already: 1",
+        "  have the target already: 1, of which 1 changes to meet what else is asked",
         "  break the constraints as they are: 1",
         "  solved by a second engine: 0",
         "  feature        changed  mean change",
-        "  income          100.0%         1.75",
-        "  a longer name    33.3%          0.5",
+        "  income          100.0%          1.5",
+        "  a longer name    25.0%          0.5",
     ]
 
 

@@ -63,6 +63,21 @@ def test_shell_says_what_is_no_confidence(
     assert b"could not convert" not in done.stderr
 
 
+def test_ranges_that_cannot_be_had_are_refused_before_any_row_is_answered(
+    desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(*_: object, **__: object) -> None:
+        raise AssertionError("rows were answered")
+
+    monkeypatch.setattr(clvq.Explainer, "explain_batch", ask)
+    for words in (["local.clvq"], ["logs.clvq"], ["m.clvq", "--confidence", "similarity=0.3"]):
+        model, *rest = words
+        told = ("--ranges", "--format", "text", "--cost", "manhattan", *rest)
+        done = called("explain", model, "rows.csv", *told, cwd=desk)
+        assert done.returncode == 1
+        assert b"--ranges" in done.stderr
+
+
 def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
     words = ("reasons", "m.clvq", "rows.csv", *RANGES, "--cost", "manhattan", "-o")
     assert called(*words, "why.json", cwd=desk).returncode == 0
@@ -99,6 +114,22 @@ def test_reasons_are_written_as_the_file_is_called(desk: Path) -> None:
             ("explain", "local.clvq", "--ranges"),
             "Leave out --ranges; --confidence margin=0.5 asks for answers with some room.",
         ),
+        (
+            ("explain", "local.clvq", "--confidence", "drift=0.1"),
+            "Ask for --confidence margin=0.5 instead.",
+        ),
+        (
+            ("explain", "local.clvq", "--confidence", "noise=0.1"),
+            "Ask for --confidence margin=0.5 instead.",
+        ),
+        (
+            ("explain", "logs.clvq", "--confidence", "noise=0.1"),
+            "Ask for --confidence similarity=0.3 or margin=0.5 instead.",
+        ),
+        (("reasons", "m.clvq", "--first", "incom", "--bounds", "pay=0:9", "--bounds", "age=0:9"),
+         "--first: feature 'incom' does not exist; expected one of: pay, age."),
+        (("reasons", "m.clvq", "--first", "age", "--first", "age", "--bounds", "pay=0:9"),
+         "error: --first names 'age' twice; expected each feature once."),
         (("explain", "logs.clvq", "--ranges"), "it sees log1p(pay). Leave out --ranges."),
     ],
 )  # fmt: skip

@@ -338,14 +338,14 @@ def test_bars_are_as_long_as_the_changes_largest_first() -> None:
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert len(lengths) == len(cf.changes)
     assert (np.diff(np.abs(lengths)) <= 0).all()
-    by_name = {change.feature: change.difference for change in cf.changes}
+    by_name = {change.feature: change.difference for change in cf.shown_changes}
     assert np.allclose(lengths, [by_name[name] for name in names])
 
 
 def test_bars_in_the_cost_add_up_to_it() -> None:
     explainer, cf = asked("weighted", 6)
     ax = plot_changes(cf, explainer)
-    assert np.isclose(sum(abs(bar.get_width()) for bar in ax.patches), cf.cost)
+    assert np.isclose(sum(abs(bar.get_width()) for bar in ax.patches), cf.shown.cost)
 
 
 def test_thirty_bars_do_not_overlap_and_more_are_counted() -> None:

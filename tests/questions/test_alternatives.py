@@ -91,7 +91,9 @@ def test_no_way_at_all() -> None:
     ways = clvq.Explainer(model, constraints=[clvq.Freeze("pay")]).alternatives([0.0], "yes")
     assert len(ways) == 0
     assert ways.is_complete
-    assert str(ways) == "There is no way at all."
+    assert ways.end is not None
+    assert str(ways) == ways.end.text()
+    assert "There is no counterfactual for " in str(ways)
 
 
 def test_a_row_that_has_the_target_says_so() -> None:
@@ -146,3 +148,12 @@ def test_printed_costs_are_in_order() -> None:
     assert upset([26.02, 26.21, 26.22]) == ["cost", "26.02", "26.21", "26.22"]
     mended = upset([26.0141, 26.3066, 26.2114])
     assert mended == ["cost", "before", "rounding", "26.0141", "26.205", "26.2114"]
+
+
+def test_table_names_features_with_their_units() -> None:
+    pay, age = clvq.Feature("pay", unit="EUR", label="monthly pay"), clvq.Feature("age")
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    asked = clvq.Explainer(model, features=clvq.Features([pay, age]))
+    lines = str(asked.alternatives([1.0, 1.0], target="yes")).splitlines()
+    assert lines[1].startswith("monthly pay (EUR)  1  ")
+    assert lines[2].startswith("age                1  ")

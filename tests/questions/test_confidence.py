@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -14,11 +17,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq.questions import confidence as confident
@@ -178,10 +183,34 @@ def test_reject_option_and_inputs_that_are_not_sure() -> None:
     for at, cost in ((1.9, 0.4), (2.3, 0.2), (2.0, 0.5)):
         assert explainer.explain([at], target=both).cost == pytest.approx(cost)
     told = explainer.explain([2.3], target="yes").text()
-    assert told.startswith("The answer is yes already; it would meet the wish for room for noise")
+    assert told.startswith("The answer is yes already; it would meet the wish for room for all")
     batch = explainer.explain_batch([[1.0], [2.3], [4.0]], target="yes")
     assert batch.cost.tolist() == pytest.approx([1.5, 0.2, 0.0])
     assert [batch[i].cost for i in range(3)] == batch.cost.tolist()
+
+
+def test_summaries_count_rows_that_have_the_label_but_not_the_confidence(
+    tmp_path: Path,
+) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5))
+    batch = explainer.explain_batch([[1.9], [2.3], [4.0]], target={"no", "yes"})
+    summary = batch.summary()
+    assert (summary.already, summary.demanded, summary.mean_changes) == (3, 2, 1.0)
+    assert summary.mean_cost == pytest.approx((0.4 + 0.2) / 2)
+    assert [use.mean_change for use in summary.features] == [pytest.approx(0.3)]
+    assert "have the target already: 3, of which 2 change to meet what else" in str(summary)
+    assert "mean cost" in batch._repr_html_()
+    page = report_html(explainer, list(batch))
+    assert "change though they have it" in page
+    assert "mean cost" in page
+    assert "change though" not in report_html(explainer, [batch[2]])
+    clvq.save(model, tmp_path / "m.clvq")
+    pd.DataFrame({"a": [1.9, 2.3, 4.0]}).to_csv(tmp_path / "rows.csv", index=False)
+    words = ["explain", "m.clvq", "rows.csv", "--target", "yes", "--confidence", "noise=0.5"]
+    assert called(*words, cwd=tmp_path).stdout.decode().splitlines()[-1] == (
+        "3 rows: 3 optimal; 2 have the target already, of which 1 changes all the same"
+    )
 
 
 def test_what_is_said_names_the_confidence() -> None:
@@ -196,15 +225,114 @@ def test_what_is_said_names_the_confidence() -> None:
     assert bare.text().startswith("The answer would have been yes if a were ")
 
 
+@pytest.mark.parametrize(
+    ("noise", "words"),
+    [
+        (clvq.Noise(0.1, "linf"), "room for each number to be off by 0.1"),
+        (clvq.Noise(0.1, "l1"), "room for all numbers together to be off by 0.1"),
+        (clvq.Noise(0.1), "room for all numbers to be off by 0.1 in Euclidean length"),
+        (clvq.Noise(3, "linf", unit="EUR"), "room for each number to be off by 3 EUR"),
+        (clvq.Noise(3, "linf", [1, 2]), "room for each number to be off by 3 (weighted)"),
+    ],
+)
+def test_noise_says_what_it_is_in_words(noise: clvq.Noise, words: str) -> None:
+    assert noise.words == words
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_noise_has_weights_by_name_too(norm: str) -> None:
+    features = clvq.Features(["income", clvq.Feature("job", levels=["a", "b"]), "age"])
+    X = np.array([[0.0, 0.0, 1.0], [4.0, 1.0, 2.0]])
+    steps = make_column_transformer(
+        ("passthrough", ["income", "age"]), (OneHotEncoder(categories=[["a", "b"]]), ["job"])
+    )
+    rows = pd.DataFrame({"income": X[:, 0], "job": ["a", "b"], "age": X[:, 2]})
+    model = make_pipeline(steps, KNeighborsClassifier(1)).fit(rows, ["no", "yes"])
+    found = [
+        clvq.Explainer(model, features=features, confidence=clvq.Noise(0.5, norm, weights))
+        .explain(rows.iloc[0])
+        .cost
+        for weights in ({"income": 0.5}, {"income": 0.5, "job": 7.0, "age": 1.0}, [0.5, 3.0, 1.0])
+    ]
+    assert found[0] == found[1] == found[2]
+    plain = clvq.Explainer(model, features=features, confidence=clvq.Noise(0.5, norm))
+    assert found[0] > plain.explain(rows.iloc[0]).cost
+
+
+def test_noise_at_the_shell_is_measured_like_the_cost(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4000.0, 0.0]], ["no", "yes"], None, ["pay", "age"])
+    clvq.save(model, tmp_path / "m.clvq")
+    train = pd.DataFrame({"pay": [0.0, 500.0, 1000.0, 1500.0, 2000.0], "age": [1.0, 2, 3, 4, 5]})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    train.iloc[[0]].to_csv(tmp_path / "rows.csv", index=False)
+    asked = ("explain", "m.clvq", "rows.csv", "--confidence", "noise=0.5:linf", "--format")
+    by_deviation = ("--reference", "train.csv", "--cost", "mad")
+    for cost, pay in ((("--cost", "manhattan"), 2000.5), (by_deviation, 2250.0)):
+        (told,) = json.loads(called(*asked, "json", *cost, cwd=tmp_path).stdout)
+        assert told["x"]["pay"] == pytest.approx(pay)
+    said = called(*asked, "text", *by_deviation, cwd=tmp_path).stdout.decode()
+    assert "with room for each number to be off by 0.5 typical deviations" in said
+
+
+@pytest.mark.parametrize(
+    ("p", "words"), [(0.8, "80 %"), (0.95, "95 %"), (0.501, "50.1 %"), (0.99999, "99.999 %")]
+)
+def test_probabilities_are_told_in_percent(p: float, words: str) -> None:
+    X, y = table(0)
+    model = classifier("logistic", X, y)
+    asked = clvq.Explainer(model, clvq.Manhattan(1 / SCALES), confidence=clvq.Probability(p))
+    cf = asked.explain(X[y == "no"][0], target="yes")
+    assert f"with a probability of at least {words}" in cf.text()
+    (told,) = re.findall(r"The probability of yes would be ([0-9.]+) % instead of", cf.text())
+    assert Decimal(told) < 100
+    (shown,) = re.findall(r"-> ([0-9.]+)\n", str(cf).partition("probability of yes")[2])
+    assert p - 0.5 * 10.0 ** -len(shown.partition(".")[2]) <= float(shown) < 1
+    if p == 0.99999:
+        assert Decimal(told) >= Decimal("99.999")
+        assert float(shown) >= p
+
+
+def test_similarity_is_told_before_and_after() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0], [9.0]], ["no", "yes", "no"], feature_names=["a"])
+    asked = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.6))
+
+    def similarity(at: float) -> float:
+        own, other = (at - 4.0) ** 2, min(at**2, (at - 9.0) ** 2)
+        return (other - own) / (other + own)
+
+    for cf in (asked.explain([1.0], target="yes"), asked.explain_batch([[1.0]], target="yes")[0]):
+        assert cf.reply is not None
+        assert cf.reply.name == "relative similarity"
+        assert cf.reply.before == pytest.approx(similarity(1.0))
+        assert cf.reply.after == pytest.approx(similarity(float(cf.shown.values[0])))
+        assert cf.to_dict()["response"]["after"] == pytest.approx(similarity(float(cf.x[0])))
+        (said,) = re.findall(
+            r"The relative similarity would be ([0-9.]+) instead of -0\.8\.", cf.text()
+        )
+        assert float(said) >= 0.6
+        assert f"  relative similarity -0.8 -> {said}" in str(cf)
+        again = pickle.loads(pickle.dumps(cf))
+        assert again.reply == cf.reply
+    sure = asked.explain([4.0], target="yes")
+    assert sure.reply is not None
+    assert sure.reply.before == sure.reply.after == 1.0
+
+
 def test_there_may_be_no_answer() -> None:
     model = clvq.PrototypeModel([[0.0], [1.0], [2.0]], ["a", "b", "a"], feature_names=["x"])
     narrow = clvq.Explainer(model, confidence=clvq.Noise(0.6))
     cf = narrow.explain([0.0], target="b")
     assert (cf.status, cf.conflict, cf.lower_bound) == ("infeasible", (), np.inf)
-    assert "never says so with room for noise of 0.6" in cf.text()
+    room = "room for all numbers to be off by 0.6 in Euclidean length"
+    assert f"for b: the model never says so with {room}" in cf.text()
     assert narrow.verify(cf) == np.inf
     bound = clvq.Explainer(model, constraints=["x <= 0.9"], confidence=clvq.Noise(0.45))
-    assert bound.explain([0.0], target="b").conflict == ("x <= 0.9",)
+    clash = bound.explain([0.0], target="b")
+    assert clash.conflict == ("x <= 0.9",)
+    room = "room for all numbers to be off by 0.45 in Euclidean length"
+    assert f'no counterfactual for b with {room}: "x <= 0.9" leaves' in clash.text()
+    said = clash.text(subject="Your loan")
+    assert said.startswith(f"Your loan would not have been b with {room} by any change: ")
 
 
 def test_what_cannot_be_had_is_said() -> None:
@@ -225,10 +353,13 @@ def test_what_cannot_be_had_is_said() -> None:
             clvq.Explainer(two, features=levels, confidence=numeric)
     for bad, words in (
         (lambda: clvq.Probability(0.5), "expected a number above 0.5"),
-        (lambda: clvq.Probability(1.0), "below 1"),
+        (lambda: clvq.Probability(1.0), r"below 1\. Write 0\.8 for 80 %"),
+        (lambda: clvq.Probability(95), r"below 1\. Write 0\.95 for 95 %"),
         (lambda: clvq.Noise(0.0), "expected a positive number"),
         (lambda: clvq.Noise(0.1, "l3"), "expected one of: 'l1', 'l2', 'linf'"),
         (lambda: clvq.Noise(0.1, weights=[0.0]), "expected positive ones"),
+        (lambda: clvq.Noise(0.1, weights={"x0": -1}), "has 'x0': -1; expected names of features"),
+        (lambda: clvq.Explainer(two, confidence=clvq.Noise(1, weights={"a": 2})), "'a'"),
         (lambda: clvq.Explainer(two, confidence=clvq.Noise(1, weights=[1, 2])), "weights has 2"),
         (lambda: clvq.Explainer(two, confidence=0.9), "expected one such as Probability"),
         (lambda: clvq.Explainer(two, margin=1.0, confidence=clvq.Noise(1)), "both given"),

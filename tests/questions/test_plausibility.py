@@ -130,6 +130,9 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         clvq.Plausible.fit(X[[0, *range(50, 90)]], y[[0, *range(50, 90)]])
     with pytest.raises(clvq.InvalidInputError, match="neither labels nor a model"):
         clvq.Plausible.fit(X)
+    model = clvq.PrototypeModel(X[:2], ["no", "yes"])
+    with pytest.raises(clvq.InvalidInputError, match=r"has both y and model, .* expected y for"):
+        clvq.Plausible.fit(X, y, model=model)
     with pytest.raises(clvq.InvalidInputError, match=r"share is 1\.5; expected a number above 0"):
         clvq.Plausible.fit(X, y, share=1.5)
     with pytest.raises(clvq.InvalidInputError, match=r"y has shape \(2,\); expected \(150,\)"):

@@ -119,7 +119,10 @@ def test_a_decision_that_nothing_changes_needs_no_feature() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [9.0, 0.0]], [1, 2], feature_names=["a", "b"])
     why = clvq.Explainer(model, constraints=[clvq.Bounds("a", 0, 4)]).reasons([1.0, 1e9])
     assert (why.features, why.status, dict(why.witnesses)) == ((), "optimal", {})
-    assert str(why) == "The answer is 1 whatever the features are within their ranges."
+    said = "The answer is 1 whatever the features are within their ranges."
+    assert str(why).splitlines() == [said, "  a from 0 to 4", "  b anywhere"]
+    assert (why.text(), dict(why.ranges)) == (said, {"a": (0.0, 4.0), "b": (-np.inf, np.inf)})
+    assert why.to_dict()["ranges"]["b"] == {"lower": None, "upper": None}
 
 
 def test_levels_and_whole_numbers_by_enumeration() -> None:
@@ -152,6 +155,34 @@ def test_levels_and_whole_numbers_by_enumeration() -> None:
     assert "it is with a home" in str(why) or "job is a clerk" in str(why)
 
 
+def test_ranges_are_those_of_the_free_features() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("cards", "whole", lower=0, upper=4),
+            clvq.Feature("job", levels=[0, 3, 5], level_labels={3: "a clerk"}),
+            clvq.Feature("income", unit="EUR", lower=0),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[1, 0, 0], [3, 4, 1]], ["no", "yes"], None, ["cards", "job", "income"]
+    )
+    rules = ["job != 5", "cards <= 3.5", "income <= 2", "cards <= original(cards) + 1"]
+    asked = clvq.Explainer(model, features=features, constraints=rules)
+    row = {"cards": 0, "job": 0, "income": 0.0}
+    by_number = asked.reasons(row, order=["cards", "income"])
+    assert by_number.features == ("cards", "income")
+    assert dict(by_number.ranges) == {"job": frozenset({0, 3})}
+    assert str(by_number).splitlines()[1:] == ["  job 0 or a clerk"]
+    by_level = asked.reasons(row, order=["job"])
+    assert by_level.features == ("job",)
+    assert dict(by_level.ranges) == {"cards": (0, 3), "income": (0.0, 2.0)}
+    assert [type(end) for end in by_level.ranges["cards"]] == [int, int]
+    assert str(by_level).splitlines()[1:] == ["  cards from 0 to 3", "  income from 0 to 2 EUR"]
+    told = by_level.to_dict()["ranges"]
+    assert json.loads(json.dumps(told))["cards"] == {"lower": 0, "upper": 3}
+    assert set(by_level.features) | set(by_level.ranges) == set(asked.features.names)
+
+
 def test_constraints_on_changes_play_no_part() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
     ranges = [clvq.Bounds("a", 0, 4), clvq.Bounds("b", 0, 4)]
@@ -180,6 +211,9 @@ def test_what_is_wrong_is_said() -> None:
         both.reasons([1.0, 1.0], order=5)  # type: ignore[arg-type]
     with pytest.raises(clvq.UnknownFeatureError, match="'z' does not exist"):
         both.reasons([1.0, 1.0], order=["z"])
+    for rows in ([[1.0, 1.0], [2.0, 2.0]], pd.DataFrame({"a": [1.0, 2.0], "b": [1.0, 2.0]})):
+        with pytest.raises(clvq.InvalidInputError, match=r"first are explainer\.reasons\(X\[0\]\)"):
+            both.reasons(rows)
 
 
 def test_witnesses_come_as_the_input_was_given() -> None:

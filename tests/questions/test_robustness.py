@@ -7,6 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import counterlvq as clvq
 from counterlvq.plots import plot_robustness
@@ -102,6 +105,12 @@ def test_what_cannot_be_had_is_said() -> None:
         clvq.robustness(clvq.Explainer(model), rows, norms="l1")
     with pytest.raises(clvq.InvalidInputError, match="by is 'guess'"):
         found.curve([0.1], by="guess")
+    with pytest.raises(clvq.InvalidInputError, match="radii has -1; expected numbers of at least"):
+        found.share(-1)
+    with pytest.raises(clvq.InvalidInputError, match="expected what clvq"):
+        plot_robustness(model)  # type: ignore[arg-type]
+    with pytest.raises(clvq.InvalidInputError, match="norm is 'l3'; expected one of"):
+        plot_robustness(found, norm="l3")
 
 
 def test_scores_that_are_no_distances_have_no_hypothesis_margin() -> None:
@@ -109,11 +118,53 @@ def test_scores_that_are_no_distances_have_no_hypothesis_margin() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"], meaning=meaning)
     found = clvq.robustness(clvq.Explainer(model), [[1.0, 0.0], [3.5, 2.0]])
     assert found.share(0.5) == 1.0
-    assert "proved 1.25, no quick certificate, which needs distances" in str(found)
+    told = "proved 1.25, no quick certificate: the scores of this model are no distances"
+    assert told in str(found)
     assert "nan" not in str(found)
     with pytest.raises(clvq.NotSupportedError, match="hypothesis margins need squared distances"):
         found.curve([0.1], by="hypothesis_margin")
     assert len(plot_robustness(found).lines) == 1
+
+
+@pytest.mark.parametrize("kind", ["scaler", "both", "local"])
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_quick_certificate_behind_steps_is_that_of_the_scaled_space(kind: str, norm: str) -> None:
+    scales = np.array([1e-4, 1.0, 3e5])
+    X, y = load_iris(return_X_y=True)
+    X = (X[:, :3] + 2.0) * scales
+    estimator = (clvq.LGMLVQ if kind == "local" else clvq.GMLVQ)(2, random_state=0, tol=1e-2)
+    steps = make_union(StandardScaler(), MinMaxScaler()) if kind == "both" else StandardScaler()
+    model = make_pipeline(steps, estimator).fit(X, y)
+    rows = X[::50] if kind == "local" else X[::10]
+    found = clvq.robustness(clvq.Explainer(model), rows, norms=[norm])
+    quick = found.hypothesis_margin[norm]
+    # In the space behind the steps, where x becomes S x + c.
+    there = model[:-1].transform(rows)
+    S = (model[:-1].transform(rows[:1] + np.diag(scales)) - there[:1]).T / scales
+    points, own = estimator.prototypes_, estimator.prototype_labels_ == model.predict(rows)[:, None]
+    local = kind == "local"
+    factors = [estimator.omegas_[k] if local else estimator.omegas_ for k in range(len(points))]
+    pairs = list(zip(factors, points, strict=True))
+    far = np.stack([np.linalg.norm((there - w) @ F.T, axis=1) for F, w in pairs], axis=1)
+    corners = np.array(list(product([-1.0, 1.0], repeat=3)))
+    ends = {"l1": np.eye(3), "linf": corners}.get(norm)
+    fast = np.array(
+        [
+            np.linalg.norm(F @ S, 2)
+            if ends is None
+            else np.linalg.norm(ends @ (F @ S).T, axis=1).max()
+            for F in factors
+        ]
+    )
+    nearest = np.where(own, far, np.inf).argmin(axis=1)
+    lead = far - far[np.arange(len(rows)), nearest][:, None]
+    expected = np.where(own, np.inf, lead / (fast + fast[nearest][:, None])).min(axis=1)
+    assert (quick > 0).all()
+    assert (quick <= expected * (1 + 1e-12)).all()
+    if norm != "linf":  # where a bound takes the place of the largest over all corners
+        np.testing.assert_allclose(quick, expected, rtol=1e-5)
+    assert local or (quick <= found.certified[norm] * (1 + 1e-12)).all()
+    assert "quick certificate" in str(found)
 
 
 def test_curves_are_drawn() -> None:
@@ -124,3 +175,39 @@ def test_curves_are_drawn() -> None:
     assert (np.diff(proved.get_ydata()) <= 0).all()
     assert (quick.get_ydata() <= proved.get_ydata()).all()
     assert "median radius" in str(found)
+
+
+def test_without_labels_no_row_is_called_right() -> None:
+    model, rows = drawn(1, "plain")
+    asked = clvq.Explainer(model)
+    bare = clvq.robustness(asked, rows, norms=["l2"])
+    told = clvq.robustness(asked, rows, model.predict(rows), norms=["l2"])
+    assert str(bare).splitlines()[0] == "6 rows, labels as the model says"
+    assert str(told).splitlines()[0] == "6 rows, 100.0% right"
+    assert plot_robustness(bare).get_title(loc="left") == "6 rows, labels as the model says"
+    assert plot_robustness(told).get_title(loc="left") == "6 rows, 100.0% right"
+    assert bare.share(0.1) == told.share(0.1)
+
+
+def test_frame_holds_a_row_for_each_input() -> None:
+    model, rows = drawn(1, "plain")
+    found = clvq.robustness(clvq.Explainer(model), rows, norms=["l1", "l2"])
+    frame = found.to_frame()
+    assert list(frame.columns) == ["right"] + [
+        f"{name}_{norm}"
+        for norm in ("l1", "l2")
+        for name in ("distance", "certified", "hypothesis_margin")
+    ]
+    assert frame["certified_l2"].tolist() == found.certified["l2"].tolist()
+    assert frame["hypothesis_margin_l1"].tolist() == found.hypothesis_margin["l1"].tolist()
+
+
+def test_one_far_row_does_not_stretch_the_picture() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    rows = [[at] for at in np.linspace(0.0, 1.0, 20)]
+    near = clvq.robustness(clvq.Explainer(model), rows, norms=["l2"])
+    far = clvq.robustness(clvq.Explainer(model), [*rows, [-1000.0]], norms=["l2"])
+    ax = plot_robustness(far)
+    assert ax.get_xlim()[1] == pytest.approx(1.05 * 2.0)
+    assert ax.get_xlabel() == "radius in l2; 1 row is farther"
+    assert plot_robustness(near).get_xlabel() == "radius in l2"

@@ -127,7 +127,8 @@ def test_rows_with_gaps_are_asked_about_as_they_came() -> None:
 
 def test_bars_are_as_long_as_the_changes_weigh(loans) -> None:
     cf = loans.explain(ROWS[0], target="accepted")
-    weights = sorted((abs(cf.delta) * loans.cost.weights).tolist(), reverse=True)[:2]
+    moves = abs(cf.shown.values - cf.original_values)  # of the row that the page shows
+    weights = sorted((moves * loans.cost.weights).tolist(), reverse=True)[:2]
     page = Page(report_html(loans, cf, pictures=False))
     widths = [float(rect["width"]) for rect in page.all("rect")]
     assert np.allclose(np.array(widths) / widths[0], np.array(weights) / weights[0], atol=1e-3)
@@ -333,7 +334,8 @@ def test_bar_of_a_switch_is_as_long_as_its_price() -> None:
         assert [change.feature for change in cf.changes] == names
         assert abs(cf.changes[0].difference) == pytest.approx(1.0, rel=1e-4)
         found = {value.feature: value.weight for value in read_answer(explainer, cf, "").values}
-        assert found == pytest.approx({"pay": 1.0, "grade": weight}, rel=1e-3)
+        shown = float(cf.shown.values[0]) - 1.0  # the longer bar, whose length is 1
+        assert found == pytest.approx({"pay": 1.0, "grade": weight / shown}, rel=1e-3)
 
 
 # --- the file -----------------------------------------------------------------------------------

@@ -179,7 +179,8 @@ class CounterfactualBatch:
         answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
-        return replace(answer, find_row=partial(self._held, row, answer.values_with_gaps))
+        fill = partial(self._held, row)
+        return replace(answer, find_row=partial(fill, answer.values_with_gaps), fill=fill)
 
     def _held(self, row: int, values: Floats) -> Any:
         held = self.given.holding(np.array([row]), values[None, :])
@@ -211,8 +212,9 @@ class CounterfactualBatch:
         )
         if answer is None:
             return self[index]
-        held = partial(self._held, row, answer.values_with_gaps)
-        return replace(answer, check=self.check, respond=self.respond, find_row=held)
+        fill = partial(self._held, row)
+        held = partial(fill, answer.values_with_gaps)
+        return replace(answer, check=self.check, respond=self.respond, find_row=held, fill=fill)
 
     def save_certificates(
         self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False
@@ -344,6 +346,7 @@ class CounterfactualBatch:
             shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
             mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
             already=int(self.has_target.sum()),
+            demanded=int(self.moved[0][self.has_target].sum()),
             breaking=int(self.breaks_rules.sum()),
             mean_changes=float(changed.sum(axis=1).mean()) if answered.any() else 0.0,
             worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
@@ -354,8 +357,10 @@ class CounterfactualBatch:
     @cached_property
     def moved(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which rows needed a change and got one, (n,), and what changes in those m, (m, d)."""
-        # A row that is right already says nothing about what the others need.
-        answered = np.isfinite(self.cost) & ~self.has_target
+        # A row that stays as it is says nothing about what the others need. One that has the target
+        # may need a change all the same: for the constraints, for a confidence, for steps.
+        changes = (self.values != self.original_values).any(axis=1)
+        answered = np.isfinite(self.cost) & (~self.has_target | changes)
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
         return answered, ~np.isclose(after, before, COUNTED_CHANGE, 0.0)
@@ -367,6 +372,7 @@ class CounterfactualBatch:
         """Show the batch in a notebook."""
         summary = self.summary()
         figures = [Fact("have the target already", f"{summary.already:,}")]
+        figures += [Fact("change though they have it", f"{summary.demanded:,}")]
         figures += [Fact("break the constraints as they are", f"{summary.breaking:,}")]
         figures = [fact for fact in figures if fact.value != "0"]
         if np.isfinite(summary.mean_cost):
@@ -410,15 +416,16 @@ class BatchSummary:
     worst_gap: float
     fallbacks: int
     features: tuple[FeatureUse, ...]
-    already: int = 0  # rows that have the target as they are; none of them is in the means
+    already: int = 0  # rows that have the target as they are
     breaking: int = 0  # rows that break the constraints as they are
+    demanded: int = 0  # rows that have the target and change: the others are in no mean
 
     def __str__(self) -> str:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
             *([f"  {self._means()}"] if np.isfinite(self.mean_cost) else []),
-            *([f"  have the target already: {self.already:,}"] if self.already else []),
+            *([f"  have the target already: {self._already()}"] if self.already else []),
             *([f"  break the constraints as they are: {self.breaking:,}"] if self.breaking else []),
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
@@ -432,6 +439,12 @@ class BatchSummary:
                 for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    def _already(self) -> str:
+        if not self.demanded:
+            return f"{self.already:,}"
+        verb = "changes" if self.demanded == 1 else "change"
+        return f"{self.already:,}, of which {self.demanded:,} {verb} to meet what else is asked"
 
     def _means(self) -> str:
         return (

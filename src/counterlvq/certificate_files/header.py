@@ -139,7 +139,8 @@ def _sure(confidence: Confidence, lead: float, width: int) -> Values:
     if isinstance(confidence, Drift):
         return {"kind": "drift", "radius": float(confidence.radius)}
     if isinstance(confidence, Noise):
-        weights = np.ones(width) if confidence.weights is None else confidence.weights
+        given = confidence.by_position
+        weights = np.ones(width) if given is None else given
         told = {"norm": confidence.norm, "weights": weights.tolist()}
         return {"kind": "noise", "radius": float(confidence.radius), **told}
     return {"kind": "lead", "value": lead}

@@ -36,6 +36,19 @@ _ADVICE: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"\1 Leave out --ranges; --confidence margin=0.5 asks for answers with some room",
         ),
         (
+            r"(is for columns of numbers that the model sees as they are, .*)\. Ask for "
+            r"RelativeSimilarity or for a margin instead, or a model of the numbers alone",
+            r"\1. Ask for --confidence similarity=0.3 or margin=0.5 instead",
+        ),
+        (
+            r"(Probability (?:is for two classes|needs a model) .*) Ask for a margin instead",
+            r"\1 Ask for --confidence margin=0.5 instead",
+        ),
+        (
+            r"((?:Noise|Drift|drift|a drift) .*) Ask for a margin instead",
+            r"\1 Ask for --confidence margin=0.5 instead",
+        ),
+        (
             r"(ranges are for columns .*); give the explainer columns that are transformed already",
             r"\1. Leave out --ranges",
         ),

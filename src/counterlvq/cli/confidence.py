@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from math import isnan, nan
@@ -45,7 +46,9 @@ def _confidence(text: str) -> clvq.Confidence | float:
     try:
         return made(value)
     except ValueError as error:
-        raise click.BadParameter(f"{text!r}: {error}") from None
+        # What an argument is called in Python is no word of the shell.
+        said = re.sub(r"^[A-Z]\w+: ", "", str(error))
+        raise click.BadParameter(f"{text!r}: {said}") from None
 
 
 def _no_number(text: str) -> str:
@@ -81,5 +84,6 @@ confidence_option = click.option(
     type=_confidence,
     callback=_only_one,
     metavar="KIND=HOW",
-    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf, margin=0.5.",
+    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf (measured as --cost "
+    "measures: in typical deviations or plain units), margin=0.5.",
 )

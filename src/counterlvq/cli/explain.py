@@ -185,6 +185,8 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
+    if ranges:  # before any row is answered, which may take long
+        explainer.require_ranges()
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     notes = defaults_told(explainer)

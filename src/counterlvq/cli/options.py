@@ -21,7 +21,7 @@ from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.terminal import say
 from counterlvq.safe_text import shown_text
-from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
+from counterlvq.service.questions import DEVIATIONS, as_measured, with_stated_ranges
 
 __all__ = [
     "bad_rows_option", "cost_unit", "defaults_told", "explainer_from", "label_from",
@@ -221,11 +221,14 @@ def explainer_from(
     stated: list[clvq.Constraint | str] = [
         *map(clvq.Freeze, freeze), *bounds, *seen, *constraint,
     ]  # fmt: skip
+    measure: clvq.Cost = clvq.Manhattan(weights, prices, unit=unit)
+    if cost == "euclidean":
+        measure = clvq.Euclidean(prices)
+    if isinstance(confidence, clvq.Noise):
+        confidence = as_measured(confidence, measure)
     return clvq.Explainer(
         model,
-        cost=clvq.Euclidean(prices)
-        if cost == "euclidean"
-        else clvq.Manhattan(weights, prices, unit=unit),
+        cost=measure,
         constraints=[*stated, *few, *trifles, *likely],
         method=method,
         time_limit=time_limit,

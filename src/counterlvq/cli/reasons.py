@@ -58,6 +58,7 @@ def reasons(
     rows = with_typed_cells(read_table(table), loaded.features)
     explainer, wording = explainer_from(loaded, rows, **question), wording_from(loaded)
     rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
+    _check_first(explainer, first)
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
     statuses = [
@@ -65,6 +66,20 @@ def reasons(
     ]
     tell_unanswered(statuses)
     return 0 if all(status.has_answer for status in statuses) else NO_ANSWER
+
+
+def _check_first(explainer: clvq.Explainer, first: tuple[str, ...]) -> None:
+    """Refuse names that no row has before any of them is looked at."""
+    for name in first:
+        try:
+            explainer.features.position(name)
+        except clvq.UnknownFeatureError as error:
+            raise clvq.UnknownFeatureError(f"--first: {error}") from None
+    repeated = [name for k, name in enumerate(first) if name in first[:k]]
+    if repeated:
+        raise clvq.InvalidInputError(
+            f"--first names {repeated[0]!r} twice; expected each feature once."
+        )
 
 
 def _found(

@@ -103,6 +103,8 @@ def _last_line(batch: clvq.CounterfactualBatch) -> str:
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     right = int(batch.has_target.sum())
     already = f"; {right:,} {'has' if right == 1 else 'have'} the target already" if right else ""
+    if changing := int(batch.moved[0][batch.has_target].sum()):
+        already += f", of which {changing:,} change{'s' if changing == 1 else ''} all the same"
     rules = int(batch.breaks_rules.sum())
     verb, are = ("breaks", "it is") if rules == 1 else ("break", "they are")
     broken = f"; {rules:,} {verb} the constraints as {are}"

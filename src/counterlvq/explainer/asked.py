@@ -31,7 +31,7 @@ from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared, Shared
 from counterlvq.problem.at_most import AtMost, limits_of
 from counterlvq.problem.chebyshev import Chebyshev
-from counterlvq.problem.confidence import Confidence
+from counterlvq.problem.confidence import Confidence, Noise
 from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Manhattan
@@ -114,6 +114,8 @@ class Asked:
         put("constraints", with_those_of(self.features, checked_constraints(constraints)))
         refuse_other_table(self.constraints, self.features, self.model)
         if self.confidence is not None:
+            if isinstance(self.confidence, Noise):
+                put("confidence", self.confidence.for_columns(self._source.columns))
             margin = margin_of(self.confidence, self._source)
         put("margin", None if margin is None else at_least_zero("margin", margin))
         put("method", checked_method(method))

@@ -198,6 +198,7 @@ class AtOnce:
         is_closed = found.gap <= EXACT_GAP or found.cost - found.bound <= found.resolution
         values = found.y
         assert ready.kernel is not None
+        fill = None if given is None else partial(self.asked._source.like_one, given)
         proof = partial(CellCertificate, ())
         if found.trace is not None:
             proof = ready.kernel.certifying(found)
@@ -216,7 +217,8 @@ class AtOnce:
             target=ready.labels,
             prototype=prototype,
             bound_with_margin=found.bound,
-            as_given=None if given is None else self.asked._source.like(given, values[None, :]),
+            as_given=None if fill is None else fill(values),
+            fill=fill,
         )
         return answer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -33,7 +34,7 @@ from counterlvq.problem.costs import Cost
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.confidence import confident_verified
 from counterlvq.questions.plausibility import plausible_in
-from counterlvq.questions.ranges import Ranges, ranges_of
+from counterlvq.questions.ranges import Ranges, ranges_of, refuse_ranges
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual, replaced
@@ -201,9 +202,13 @@ class Explainer(OneRow):
                 named = given if isinstance(given, TableView) else None
                 if self._source.rejected(named, answer.values[None, :], stays, labels):
                     answer = withdrawn(answer)
-            answered = self._source.like(given, answer.values_with_gaps[None, :])
+            fill = partial(self._source.like_one, given)
             return replaced(
-                answer, as_given=answered, check=self._check, respond=self._source.responds
+                answer,
+                as_given=fill(answer.values_with_gaps),
+                fill=fill,
+                check=self._check,
+                respond=self.responds,
             )
 
     def explain_batch(
@@ -597,3 +602,16 @@ class Explainer(OneRow):
         """
         with told_if_too_large("ranges were looked for"):
             return ranges_of(self, counterfactual, side, units)
+
+    def require_ranges(self) -> None:
+        """Refuse at once what `ranges` would refuse around any answer: no row is looked at.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], [[[1.0]], [[2.0]]])
+        >>> clvq.Explainer(model).require_ranges()
+        Traceback (most recent call last):
+        counterlvq.errors.NotSupportedError: ranges are for shared metrics, ...
+        """
+        refuse_ranges(self)

@@ -21,6 +21,7 @@ from counterlvq.numeric.interpreting import Compilations
 from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
+from counterlvq.presentation.responses import Respond
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.programs.at_most import within_limits
@@ -31,7 +32,7 @@ from counterlvq.questions.chebyshev import (
     narrowed,
     widened,
 )
-from counterlvq.questions.confidence import confident_answer
+from counterlvq.questions.confidence import confident_answer, responds_of
 from counterlvq.questions.implied_rivals import is_apart
 from counterlvq.questions.plausibility import (
     plausible_answer,
@@ -178,7 +179,13 @@ class OneRow(Asked):
         Without `find_clash`, where there is no answer all constraints are said to clash.
         """
         answer = self._answer(row, target, terms=terms._replace(find_clash=find_clash))
-        return replaced(answer, check=self._check, respond=self._source.responds)
+        return replaced(answer, check=self._check, respond=self.responds)
+
+    @property
+    def responds(self) -> Respond | None:
+        """The number behind a decision, where there is one."""
+        whole: Any = self
+        return responds_of(whole)
 
     def as_filed(self, cf: Counterfactual) -> Counterfactual:
         """Return an answer as an answer to that question."""

@@ -104,7 +104,7 @@ def explain_rows(
         given=GivenTable(given if isinstance(given, TableView) else None, asked._source.like),
         check=asked._check,
         certify=partial(save_lines, explainer=asked),
-        respond=asked._source.responds,
+        respond=asked.responds,
         gaps=gaps,
     )
 

@@ -275,6 +275,10 @@ class ExplainedModel:
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
+    def like_one(self, given: Any, row: Floats) -> Any:
+        """Write one row (d,) like the one that was given."""
+        return self.like(given, row[None, :])
+
     def seen_from(self, row: Floats) -> ExplainedModel:
         """State the model in the coordinates of rows that have the levels of this one."""
         coordinates = self.coordinates.seen_from(row)

@@ -9,14 +9,15 @@ through here; data for programs keep full precision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from itertools import product
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import DUST
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
@@ -86,11 +87,23 @@ class ShownRow:
         The cost of that row.
     changes : mapping from position to ShownChange
         The numbers that change: all but those that make no difference to the cost or the label.
+    row : array, mapping, row of a frame or frame of one row
+        The same values as the input was given, levels by name; None where nobody knows its kind.
     """
 
     values: Floats
     cost: float
     changes: Mapping[int, ShownChange]
+    find_row: Callable[[], Any] | None = field(default=None, repr=False)
+
+    @cached_property
+    def row(self) -> Any:
+        """The row as the input was given, made when it is first asked for."""
+        return None if self.find_row is None else self.find_row()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what makes the row, and keep the row."""
+        return {**self.__dict__, "row": self.row, "find_row": None}
 
 
 def shown_row(

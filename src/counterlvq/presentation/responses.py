@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import ceil, log10
 from typing import Any, Protocol, final
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.presentation.values import plain_label
-from counterlvq.safe_text import shown_repr
+from counterlvq.safe_text import shown_repr, shown_text
 
-__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour"]
+__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour", "reply_at"]
 
 # Of a score or a probability, unless more are needed to tell its side.
 _REPLY_DIGITS = 4
+
+# Decimals of a percentage next to 100.
+_PERCENT_DIGITS = 9
 
 # Label that `predict_proba` favours, the probability of that, and the one of what `predict` says.
 Favour = tuple[Any, float, float]
@@ -63,7 +67,8 @@ class Reply:
     ----------
     name : str
     before, after : float
-        At the input, and at the row that is shown.
+        At the input, and at the answer: `Counterfactual.reply` is about the row that is shown,
+        `Counterfactual.exact_reply` about the answer in full precision.
     threshold : float or None
         From which the decision is another one, where there is one.
 
@@ -106,7 +111,7 @@ class Reply:
         >>> Reply("probability of good", 1.2e-5, 0.514).sentence("accepted")
         'The probability of accepted would be 51 % instead of below 1 %.'
         """
-        if self.threshold is not None or not self.name.startswith("probability"):
+        if not self._is_chance:
             before, after = (number(self._digits(value)) for value in (self.before, self.after))
             return f"The {self.name} would be {after} instead of {before}."
         shares = [
@@ -117,6 +122,11 @@ class Reply:
         name = f"probability of {called}" if called else self.name
         return f"The {name} would be {after} instead of {before}."
 
+    @property
+    def _is_chance(self) -> bool:
+        """Whether these are probabilities without a threshold of their own."""
+        return self.threshold is None and self.name.startswith("probability")
+
     def _digits(self, value: float) -> str:
         for digits in range(_REPLY_DIGITS, 17):
             text = f"{value:.{digits}g}"
@@ -124,9 +134,25 @@ class Reply:
                 near = abs(float(text) - value) <= abs(self.after - self.before) / 100
             else:
                 near = (float(text) >= self.threshold) == (value >= self.threshold)
-            if near:
+            # Where a probability is not certain, neither is what is shown of it.
+            is_sure = self._is_chance and float(text) in (0.0, 1.0) and value not in (0.0, 1.0)
+            if near and not is_sure:
                 return text
         return repr(value)
+
+
+def reply_at(
+    respond: Respond, original: Floats, find: Callable[[], Floats], label: Any, known: str = ""
+) -> Reply | None:
+    """Ask for the number at the input and at the answer that `find` looks up; None without any."""
+    before = respond(original, label)
+    after = None if before is None else respond(find(), label)
+    if before is None or after is None:
+        return None
+    name = before[0]
+    if name == "probability" and before[2] is None:
+        name = f"probability of {known}{shown_text(label)}"
+    return Reply(shown_text(name), before[1], after[1], before[2])
 
 
 def _percent(value: float, digits: int) -> str:
@@ -135,5 +161,9 @@ def _percent(value: float, digits: int) -> str:
     if 100 * value < least:
         return f"below {least:.{digits}f} %"
     if 100 * value > 100 - least:
-        return f"above {100 - least:.{digits}f} %"
+        # A promise of 99.999 % is seen to hold by as many digits as the distance from 100 takes.
+        needed = ceil(-log10(100 - 100 * value)) if value < 1 else digits
+        if not digits < needed <= _PERCENT_DIGITS:
+            return f"above {100 - least:.{digits}f} %"
+        digits = needed
     return f"{100 * value:.{digits}f} %"

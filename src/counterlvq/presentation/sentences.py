@@ -129,11 +129,14 @@ class Sentences:
     def _none(self) -> str:
         """Say that there is no answer, or that none was found."""
         wished = " or ".join(map(self.wording.called, self.cf.target))
+        sure = f" with {self.cf.confidence}" if self.cf.confidence else ""
         if self.cf.status is Status.UNKNOWN:
-            return f"No counterfactual for {wished} was found; that there is none is not proved."
-        none = f"There is no counterfactual for {wished}"
+            said = f"No counterfactual for {wished}{sure} was found"
+            return f"{said}; that there is none is not proved."
+        sure = sure if self._conflict_said() else ""  # else it is said behind the colon
+        none = f"There is no counterfactual for {wished}{sure}"
         if not self._is_unnamed():
-            none = f"{self.wording.opening} would not have been {wished} by any change"
+            none = f"{self.wording.opening} would not have been {wished}{sure} by any change"
         return f"{none}: {self._clash()}."
 
     def _stays_not(self) -> str:

@@ -29,7 +29,8 @@ class AtMost(Constraint):
     count : int
         At least 0.
     *features : str or int
-        Names or positions; all features by default.
+        Names or positions; all features by default. A count of as many as are named, or more,
+        limits nothing, and is no error: lists of features may be of any length.
 
     Examples
     --------

@@ -7,8 +7,9 @@ another label. `Probability` is one lead for all, `Noise` one for each pair of p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from math import inf, log, log1p, nextafter
 from typing import Any, final
@@ -18,10 +19,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector
+from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector, told
 from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.problem.coordinates import Coordinates
+from counterlvq.problem.weights import Weights, in_order, is_positive, shown_weights
+from counterlvq.safe_text import shown_text
+from counterlvq.tables.features import Features
 
 __all__ = ["Confidence", "Noise", "Probability", "no_numbers", "shifted"]
 
@@ -40,13 +44,30 @@ def no_numbers(called: str, others: Sequence[str]) -> str:
     )
 
 
+def _checked_weights(given: ArrayLike | Mapping[str, float] | None) -> Weights | None:
+    if given is None:
+        return None
+    if not isinstance(given, Mapping):
+        kept = finite_vector("Noise: weights", given)
+        if not (kept > 0).all():
+            raise InvalidInputError("Noise: weights are not all positive; expected positive ones.")
+        return kept
+    for name, weight in given.items():
+        if not is_positive(weight):
+            raise InvalidInputError(
+                f"Noise: weights has {told(name)}: {told(weight)}; expected names of features with "
+                f"a positive number each. Features that are not named have 1."
+            )
+    return {name: float(weight) for name, weight in given.items()}
+
+
 class Confidence(ABC):
     """What an answer has to have beyond a wished-for label."""
 
     @property
     @abstractmethod
     def words(self) -> str:
-        """Name it, as in "with a probability of at least 0.9"."""
+        """Name it, as in "with a probability of at least 90 %"."""
 
 
 @final
@@ -79,16 +100,19 @@ class Probability(Confidence):
     def __post_init__(self) -> None:
         number = finite_scalar("Probability: p", self.p)
         if not 0.5 < number < 1:
+            step = "Any answer of two classes has one half."
+            if number >= 1:
+                percent = number if 50 < number < 100 else 80
+                step = f"Write {percent / 100:g} for {percent:g} %."
             raise InvalidInputError(
-                f"Probability: p is {number:g}; expected a number above 0.5 and below 1. Any "
-                f"answer of two classes has one half."
+                f"Probability: p is {number:g}; expected a number above 0.5 and below 1. {step}"
             )
         object.__setattr__(self, "p", number)
 
     @property
     def words(self) -> str:
         """Name it."""
-        return f"a probability of at least {self.p:g}"
+        return f"a probability of at least {(Decimal(repr(self.p)) * 100).normalize():f} %"
 
     def lead(self, slope: float) -> float:
         """Difference of scores at which the log odds, `slope` times it, are those of `p`.
@@ -115,9 +139,11 @@ class Noise(Confidence):
         Positive.
     norm : {"l1", "l2", "linf"}
         In which the radius is measured: sum, Euclidean length or largest of the changes.
-    weights : array-like of shape (d,), optional
-        Changes are multiplied by these first, positive ones; 1 by default. One for each column,
-        of which those of levels mean nothing.
+    weights : mapping from feature to float, or array-like of shape (d,), optional
+        Changes are multiplied by these first, positive ones. By name, 1 for columns that are not
+        named; an array has one for each column, of which those of levels mean nothing.
+    unit : str
+        What a radius of 1 stands for, such as "typical deviations"; words alone.
 
     Examples
     --------
@@ -126,33 +152,63 @@ class Noise(Confidence):
     >>> explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf"))
     >>> explainer.explain([0.0, 0.0], target="yes").x.round(6)
     array([2.5, 0. ])
+    >>> explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf", {"x0": 0.5}))
+    >>> explainer.explain([0.0, 0.0], target="yes").x.round(6)
+    array([3., 0.])
     """
 
     radius: float
     norm: str
-    weights: Floats | None
+    weights: Weights | None
+    unit: str
 
-    def __init__(self, radius: float, norm: str = "l2", weights: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        radius: float,
+        norm: str = "l2",
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        *,
+        unit: str = "",
+    ) -> None:
         if finite_scalar("Noise: radius", radius) <= 0:
             raise InvalidInputError(f"Noise: radius is {radius:g}; expected a positive number.")
         if norm not in NORMS:
             known = ", ".join(map(repr, NORMS))
             raise InvalidInputError(f"Noise: norm is {norm!r}; expected one of: {known}.")
-        kept = None if weights is None else finite_vector("Noise: weights", weights)
-        if kept is not None and not (kept > 0).all():
-            raise InvalidInputError("Noise: weights are not all positive; expected positive ones.")
+        kept = _checked_weights(weights)
         object.__setattr__(self, "radius", float(radius))
         object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "weights", kept)
+        object.__setattr__(self, "unit", unit)
 
     def __repr__(self) -> str:
-        shown = "" if self.weights is None else f", weights={self.weights.tolist()!r}"
-        return f"Noise({self.radius!r}, {self.norm!r}{shown})"
+        shown = "" if self.weights is None else f", weights={shown_weights(self.weights)}"
+        unit = f", unit={self.unit!r}" if self.unit else ""
+        return f"Noise({self.radius!r}, {self.norm!r}{shown}{unit})"
 
     @property
     def words(self) -> str:
-        """Name it."""
-        return f"room for noise of {self.radius:g} in {self.norm}"
+        """Name it, as in "with room for each number to be off by 0.1"."""
+        weighted = " (weighted)" if self.weights is not None else ""
+        off = f"off by {self.radius:g}{f' {shown_text(self.unit)}' if self.unit else weighted}"
+        return {
+            "l1": f"room for all numbers together to be {off}",
+            "l2": f"room for all numbers to be {off} in Euclidean length",
+            "linf": f"room for each number to be {off}",
+        }[self.norm]
+
+    def for_columns(self, columns: Sequence[str]) -> Noise:
+        """Put weights by name into the order of the columns of a table."""
+        if not isinstance(self.weights, Mapping):
+            return self
+        ordered = in_order(self.weights, Features(columns), np.ones(len(columns)))
+        return Noise(self.radius, self.norm, ordered, unit=self.unit)
+
+    @property
+    def by_position(self) -> Floats | None:
+        """Weights in the order of the columns, (d,), as explainers have them."""
+        assert not isinstance(self.weights, Mapping)  # `for_columns` has put them in order
+        return self.weights
 
     def refuse(self, model: PrototypeModel, coordinates: Coordinates) -> None:
         """Refuse models for which rows are not shifted by a constant, and nothing to act on."""
@@ -165,16 +221,17 @@ class Noise(Confidence):
         if others and (coordinates.links or not coordinates.numbers.size):
             raise NotSupportedError(no_numbers("Noise", others))
         width = len(coordinates.features)
-        if self.weights is not None and self.weights.size != width:
+        if self.by_position is not None and self.by_position.size != width:
             raise InvalidInputError(
-                f"Noise: weights has {self.weights.size} entries; expected {width}, one "
+                f"Noise: weights has {self.by_position.size} entries; expected {width}, one "
                 f"for each feature."
             )
 
     def weights_over(self, coordinates: Coordinates) -> Floats:
         """Weights of the changes of coordinates, (width,): infinite where noise changes nothing."""
         out = np.full(coordinates.width, inf)
-        own = 1.0 if self.weights is None else self.weights[coordinates.is_number]
+        given = self.by_position
+        own = 1.0 if given is None else given[coordinates.is_number]
         out[coordinates.numbers] = own
         return out
 
@@ -200,7 +257,7 @@ class Noise(Confidence):
         off = 2.0 * steps * UNIT * sizes
         if model.blur is not None:
             off = off + model.blur.of_normals(prototype, rivals)
-        weights = self.weights if weights is None else weights
+        weights = self.by_position if weights is None else weights
         if weights is not None:
             normals, off = normals / weights, off / weights
         with np.errstate(over="ignore"):
@@ -261,7 +318,8 @@ class Noise(Confidence):
             normal = rows.units * lifted if is_diagonal else rows.units.T @ lifted
             exponent += 2 * rows.exponent
         slopes = [fraction(int(unit), exponent) for unit in normal]
-        weights = np.ones(len(slopes)) if self.weights is None else self.weights
+        given = self.by_position
+        weights = np.ones(len(slopes)) if given is None else given
         return self.is_withstood(lead, slopes, weights)
 
     def is_withstood(self, lead: Fraction, slopes: Sequence[Fraction], weights: Floats) -> bool:

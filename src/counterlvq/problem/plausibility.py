@@ -112,9 +112,10 @@ class Plausible(Constraint):
         X : array-like of shape (n, d), or DataFrame
             Typically the training table. Columns of a frame that are no numbers are left out.
         y : array-like of shape (n,), optional
-            The labels; what `model` predicts by default, which is what an answer's label is.
+            The labels of the rows.
         model : object with `predict`, optional
-            Needed where there is no `y`.
+            Labels the rows in the place of `y`: an answer's label is the model's, too. One of the
+            two is needed, and both are an error.
         share : float, default 0.9
             Of the rows of a component that its ellipsoid has to hold, above 0 and at most 1.
         components : int, default 4
@@ -215,6 +216,11 @@ def _labels(X: Any, y: ArrayLike | None, model: Any, count: int) -> NDArray[Any]
         raise InvalidInputError(
             "Plausible.fit has neither labels nor a model that predicts them; expected y=..., or "
             "model=... whose `predict` labels the rows of X."
+        )
+    if y is not None and model is not None:
+        raise InvalidInputError(
+            "Plausible.fit has both y and model, and rows are labelled by one of them; expected y "
+            "for their own labels, or model for what it predicts, as the labels of answers are."
         )
     labels = np.asarray(model.predict(X) if y is None else y)
     if labels.shape != (count,):

@@ -15,9 +15,8 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import DIGITS, cost_text
 from counterlvq.problem.at_most import AtMost
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import Asks, refuse_rows
 from counterlvq.results import Counterfactual
-from counterlvq.safe_text import shown_text
 from counterlvq.search.few_changes import changed_columns
 from counterlvq.types import Status
 
@@ -92,7 +91,7 @@ class Alternatives(Sequence[Counterfactual]):
         if self.ways and not self.ways[0].changes:
             return self.ways[0].text()  # the input has the target already
         if not self.ways:
-            return "There is no way at all." if self.is_complete else "No way was found."
+            return "No way was found." if self.end is None else self.end.text()
         lines = self._table()
         if self.is_complete:
             lines.append("There is no further way: it is proved that none differs from these.")
@@ -110,9 +109,10 @@ class Alternatives(Sequence[Counterfactual]):
         ]
         rows = [["", "", *(str(k + 1) for k in range(len(self)))]]
         for name in names:
-            before = next(changes[name][1] for changes in shown if name in changes)
+            # As tables of one answer call it: with its unit, by its label.
+            called, before = next(changes[name][:2] for changes in shown if name in changes)
             after = [changes[name][2] if name in changes else "." for changes in shown]
-            rows.append([shown_text(name), before, *after])
+            rows.append([called, before, *after])
         name, costs = self._costs()
         rows.append([name, "", *costs])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -145,7 +145,7 @@ def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) 
             f"least 1."
         )
     _refuse_small_moves(explainer)
-    _refuse_rows(x)
+    refuse_rows(x, "alternatives", "ways")
     ways: list[Counterfactual] = []
     asked: list[Asks] = []
     now, end = explainer, None
@@ -173,15 +173,4 @@ def _refuse_small_moves(explainer: Asks) -> None:
             "alternatives differ in which features change, and with this cost nearly every "
             "feature moves a little; expected an AtMost among the constraints, such as "
             "AtMost(2), or a Manhattan cost."
-        )
-
-
-def _refuse_rows(x: Any) -> None:
-    """Refuse several rows, each of which has ways of its own."""
-    is_nested = isinstance(x, list | tuple) and all(isinstance(row, list | tuple) for row in x)
-    count = len(x) if is_nested or len(getattr(x, "shape", ())) == 2 else 1
-    if count > 1:
-        raise InvalidInputError(
-            f"x has {count} rows; expected one. Ask for the ways of each row by itself: those of "
-            f"the first are explainer.alternatives(X[0]), or of X.iloc[0] in a DataFrame."
         )

@@ -56,9 +56,10 @@ def heightened(asked: Asks) -> Any:
 
 def _beside(confidence: Confidence | None) -> Confidence | None:
     """Weigh noise in one more column: no score depends on it, so that any weight will do."""
-    if isinstance(confidence, Noise) and confidence.weights is not None:
-        return Noise(confidence.radius, confidence.norm, np.append(confidence.weights, 1.0))
-    return confidence
+    if not isinstance(confidence, Noise) or confidence.by_position is None:
+        return confidence
+    weights = np.append(confidence.by_position, 1.0)
+    return Noise(confidence.radius, confidence.norm, weights, unit=confidence.unit)
 
 
 def _among(item: Constraint | str, asked: Asks) -> Constraint | str:

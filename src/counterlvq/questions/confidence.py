@@ -18,6 +18,7 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.pipelines.source import ExplainedModel
+from counterlvq.presentation.responses import Favour, Respond
 from counterlvq.problem.confidence import Confidence, Noise, Probability
 from counterlvq.problem.similarity import KeptApart, RelativeSimilarity
 from counterlvq.questions.implied_rivals import (
@@ -36,6 +37,7 @@ __all__ = [
     "is_cut",
     "margin_of",
     "parts_of",
+    "responds_of",
 ]
 
 
@@ -156,6 +158,36 @@ class _Keeps:
         y, mine = view.inner(row), np.flatnonzero(view.model.class_index == self.label)
         nearest = int(mine[view.model.distances(y[None, :])[0, mine].argmin()])
         return is_apart(self.rule, view.model, nearest, y)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Similarity:
+    """Says how similar rows are to a label beside all others: what answers are to be sure of."""
+
+    asked: Asks
+    rule: RelativeSimilarity
+
+    def __call__(self, row: Floats, label: Any) -> tuple[str, float, float | None]:
+        """Name and value at a row, and what was asked for."""
+        view = self.asked.prepared_for(row)
+        scores = view.model.distances(view.inner(row)[None, :])[0]
+        own = np.array([key_of(known) == key_of(label) for known in view.model.labels.tolist()])
+        mine, other = float(scores[own].min()), float(scores[~own].min(initial=np.inf))
+        share = 1.0 if other == np.inf else (other - mine) / ((other + mine) or 1.0)
+        return "relative similarity", share, self.rule.theta
+
+    def favoured(self, row: Floats, label: Any) -> Favour | None:
+        """As the model's own."""
+        own = self.asked._source.responds
+        return None if own is None else own.favoured(row, label)
+
+
+def responds_of(asked: Asks) -> Respond | None:
+    """Ask for the number behind a decision: that of the confidence, or the model's own."""
+    if isinstance(asked.confidence, RelativeSimilarity):
+        return Similarity(asked, asked.confidence)
+    return asked._source.responds
 
 
 def confident_verified(asked: Asks, confidence: Confidence, cf: Counterfactual) -> float:

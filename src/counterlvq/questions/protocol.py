@@ -21,7 +21,7 @@ from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr
 from counterlvq.tables.features import Features
 
-__all__ = ["WHOLE", "Asks", "Terms", "read_whole_row"]
+__all__ = ["WHOLE", "Asks", "Terms", "read_whole_row", "refuse_rows"]
 
 
 class Terms(NamedTuple):
@@ -117,6 +117,17 @@ class Asks(Protocol):
         self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
     ) -> Counterfactual:
         """Answer for a row that has been read."""
+
+
+def refuse_rows(x: Any, method: str, what: str) -> None:
+    """Refuse several rows, each of which has answers of its own."""
+    is_nested = isinstance(x, list | tuple) and all(isinstance(row, list | tuple) for row in x)
+    count = len(x) if is_nested or len(getattr(x, "shape", ())) == 2 else 1
+    if count > 1:
+        raise InvalidInputError(
+            f"x has {count} rows; expected one. Ask for the {what} of each row by itself: those of "
+            f"the first are explainer.{method}(X[0]), or of X.iloc[0] in a DataFrame."
+        )
 
 
 def read_whole_row(asked: Asks, x: Any, what: str) -> Floats:

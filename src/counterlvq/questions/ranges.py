@@ -40,7 +40,7 @@ from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
-__all__ = ["Ranges", "ranges_of"]
+__all__ = ["Ranges", "ranges_of", "refuse_ranges"]
 
 Ends = tuple[Any, Any]
 # Ends of a box, and the levels of each feature that changes its level.
@@ -175,14 +175,19 @@ def _plain(value: Any) -> Any:
 def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) -> Ranges:
     """Find a box around an answer; see `Explainer.ranges`."""
     cf = given if isinstance(given, Counterfactual) else None
-    if cf is None or not cf.status.has_answer:
+    if cf is None:
         raise InvalidInputError(
             f"counterfactual is {told(given)}; expected an answer of this explainer, with the "
             f"status optimal or feasible."
         )
+    if not cf.status.has_answer:
+        raise InvalidInputError(
+            f"counterfactual is {cf.status}: there is no answer to widen; expected one with the "
+            f"status optimal or feasible."
+        )
     if side not in SIDES:
         raise InvalidInputError(f"side is {side!r}; expected one of: 'both', 'away'.")
-    _refuse_what_is_not_linear(asked, cf)
+    refuse_ranges(asked)
     _refuse_broken(asked, cf)
     with np.errstate(all="ignore"):
         own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
@@ -278,8 +283,8 @@ def _stated(
     return found
 
 
-def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
-    view = asked.prepared_for(cf.original_values)
+def refuse_ranges(asked: Asks) -> None:
+    """Refuse an explainer around whose answers there is no box, whatever the row."""
     if asked.is_sure:
         raise NotSupportedError(
             "ranges keep labels and constraints, and know no confidence. Ask an explainer without "
@@ -296,10 +301,10 @@ def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
             "this model differ from prototype to prototype. Ask for a margin instead, or about "
             "single values with explain."
         )
-    if view.source.coordinates.links:
+    if asked._source.coordinates.links:
         raise NotSupportedError(
             f"ranges are for columns that the model sees as they are, and it sees "
-            f"{view.source.scales[0]}; give the explainer columns that are transformed already."
+            f"{asked._source.scales[0]}; give the explainer columns that are transformed already."
         )
 
 

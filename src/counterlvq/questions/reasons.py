@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
+from counterlvq.presentation.values import value_of
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.constraint_text import plain_words, with_unit
@@ -28,7 +30,9 @@ from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.conditions import Implication, LevelWay, LinearConditions
 from counterlvq.programs.intervals import LeastChange
-from counterlvq.questions.protocol import Asks, read_whole_row
+from counterlvq.questions.protocol import Asks, read_whole_row, refuse_rows
+from counterlvq.questions.range_words import range_words
+from counterlvq.questions.ranges import Ranges
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.search.conflicts import smallest_conflict
@@ -46,6 +50,8 @@ _PLAIN: Mapping[str, Any] = {"margin": None, "confidence": None, "is_sure": Fals
 # Boxes that branch and bound may take for one set of features: enough for a few features of a
 # table, and an end for what cannot be decided.
 _BOXES = 2000
+# Ranges of free features that are printed.
+_SHOWN_RANGES = 20
 
 
 @final
@@ -73,6 +79,9 @@ class Reasons:
         The explainer that keeps the features of the reason, and the ranges.
     row : tuple
         The input, in the types of its columns.
+    ranges : mapping from str to tuple or frozenset
+        For each feature that is not in the reason, the lowest and the highest value that it may
+        have, or its levels. Constraints on several features may leave less.
 
     Examples
     --------
@@ -84,6 +93,9 @@ class Reasons:
     ('a',)
     >>> print(why)
     The answer is no because a is 1: it stays so whatever the other features do within their ranges.
+      b from 0 to 2
+    >>> why.ranges["b"]
+    (0.0, 2.0)
     """
 
     features: tuple[str, ...]
@@ -93,6 +105,7 @@ class Reasons:
     proof: Counterfactual | None
     asked: Asks
     row: tuple[Any, ...]
+    ranges: Mapping[str, Any]
 
     def text(
         self,
@@ -134,12 +147,20 @@ class Reasons:
                 name: pairs[name] if isinstance(pairs[name], kinds) else str(pairs[name])
                 for name in self.features
             },
+            "ranges": Ranges(self.ranges, self.prediction, self.asked.features).to_dict(),
             "witnesses": {name: cf.to_dict() for name, cf in self.witnesses.items()},
             "text": self.text(),
         }
 
     def __str__(self) -> str:
-        return self.text()
+        columns = self.asked.features
+        lines = [
+            f"  {range_words(columns[name], found, PLAIN, None)}"
+            for name, found in list(self.ranges.items())[:_SHOWN_RANGES]
+        ]
+        if more := len(self.ranges) - len(lines):
+            lines.append(f"  and {more} more feature{'s' if more > 1 else ''}, see `ranges`")
+        return "\n".join([self.text(), *lines])
 
     __repr__ = __str__
 
@@ -159,6 +180,7 @@ def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
 def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
     """Find a subset-minimal sufficient reason; see `Explainer.reasons`."""
     names = _ordered(asked.features, order)
+    refuse_rows(x, "reasons", "reasons")
     given = asked._source.seen(x, is_row=True)
     row = read_whole_row(asked, given, "reasons")
     ranges = tuple(item for item in asked.constraints if _is_absolute(item, asked.features))
@@ -177,19 +199,21 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
         kept = (*ranges, *(held[other] for other in members if other != k))
         found = asked.asking_for(constraints=kept, **_PLAIN).answered(row, target)
         if found.status.has_answer:
-            as_given = asked._source.like(given, found.values[None, :])
-            witnesses[names[k]] = replace(found, as_given=as_given)
+            fill = partial(asked._source.like_one, given)
+            witnesses[names[k]] = replace(found, as_given=fill(found.values), fill=fill)
     shown = len(witnesses) == len(chosen)
     status = Status.OPTIMAL if shown else Status.FEASIBLE
     types = zip(row.tolist(), asked.features, strict=True)
+    settled = tuple(chosen if is_proved else names)
     return Reasons(
-        features=tuple(chosen if is_proved else names),
+        features=settled,
         prediction=label,
         witnesses=MappingProxyType(witnesses),
         status=status if is_proved else Status.UNKNOWN,
         proof=proof if is_proved else None,
         asked=keeping,
         row=tuple(plain(written(np.array([value]), feature)[0]) for value, feature in types),
+        ranges=MappingProxyType(_free_ranges(keeping, row, settled)),
     )
 
 
@@ -249,6 +273,33 @@ def _check_ranges(ranged: Asks, row: Floats) -> None:
                 f"expected a lowest and a highest value. Give it one with Bounds or Features, or "
                 f"take all ranges from a table with constraints=within_data(X)."
             )
+
+
+def _free_ranges(asked: Asks, row: Floats, settled: Sequence[str]) -> dict[str, Any]:
+    """Say within which values the features are that a reason leaves free."""
+    view = asked.prepared_for(row)
+    coordinates, (low, high) = view.source.coordinates, view.limits
+    most = view.template.box(view.inner(row))[1]
+    found: dict[str, Any] = {}
+    for j, feature in enumerate(asked.features):
+        if feature.name in settled:
+            continue
+        if feature.is_number:
+            found[feature.name] = _ends(feature, float(low[j]), float(high[j]))
+            continue
+        points = zip(coordinates.others(j), most[coordinates.spans[j]], strict=True)
+        codes = [int(row[j]), *(code for code, end in points if end > 0)]
+        found[feature.name] = frozenset(feature.levels[code] for code in codes)
+    return found
+
+
+def _ends(feature: Feature, low: float, high: float) -> tuple[Any, Any]:
+    """State two ends in the type of a column; open ones stay infinite."""
+    if feature.is_real:
+        return low, high
+    inner = (float(np.ceil(low)), float(np.floor(high)))
+    first, last = (value_of(end, feature) if np.isfinite(end) else end for end in inner)
+    return first, last
 
 
 def _matters(model: PrototypeModel) -> NDArray[np.bool_]:

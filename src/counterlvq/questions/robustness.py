@@ -10,14 +10,16 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only, told
-from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
+from counterlvq.numeric.tolerances import CLOSE_CALL, SAFE, UNIT
 from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
 from counterlvq.questions.protocol import Asks
+from counterlvq.tables.frames import new_frame
 from counterlvq.types import Scores
 
 __all__ = ["Robustness", "robustness"]
@@ -38,6 +40,9 @@ class Robustness:
     ----------
     right : ndarray of bool, shape (n,)
         Rows that the model labels as they are labelled; all of them without labels.
+    is_labelled : bool
+        Whether labels were given. Without them `right` says nothing, and shares are about labels
+        as the model says them.
     distance : mapping from str to ndarray of shape (n,)
         Of the closest input with another label that was found; inf if there is none.
     certified : mapping from str to ndarray of shape (n,)
@@ -47,7 +52,8 @@ class Robustness:
         A radius that is certain as well and takes no search: for each rival, how much farther it
         is than the nearest prototype of the row's label, divided by the sum of the factors by
         which their metrics stretch (for "linf" a bound on them, which is exact for diagonal
-        metrics). NaN where the scores of a model are no distances.
+        metrics). Behind steps it is less by what rounding in them may hide. NaN where the scores
+        of a model are no distances.
 
     Examples
     --------
@@ -62,6 +68,15 @@ class Robustness:
     distance: Mapping[str, Floats]
     certified: Mapping[str, Floats]
     hypothesis_margin: Mapping[str, Floats]
+    is_labelled: bool = True
+
+    @property
+    def headline(self) -> str:
+        """How many rows there are, and what their labels are."""
+        count = f"{len(self.right):,} row{'' if len(self.right) == 1 else 's'}"
+        if not self.is_labelled:
+            return f"{count}, labels as the model says"
+        return f"{count}, {self.right.mean():.1%} right"
 
     def share(self, radius: float, norm: str = "l2") -> float:
         """Share of rows that are right, and proved to stay so within a radius."""
@@ -73,6 +88,7 @@ class Robustness:
         Parameters
         ----------
         radii : array-like of shape (k,)
+            At least 0.
         norm : {"l1", "l2", "linf"}
         by : {"certified", "distance", "hypothesis_margin"}
             What is proved, what was found, or what the quick certificate says.
@@ -92,14 +108,40 @@ class Robustness:
         far: Floats = getattr(self, by)[norm]
         if len(far) and np.isnan(far).all():
             raise NotSupportedError(
-                "hypothesis margins need squared distances to prototypes, and this model has none "
-                "or sits behind a pipeline that rounds; expected by='certified' or 'distance'."
+                "hypothesis margins need squared distances to prototypes, and the scores of this "
+                "model are none; expected by='certified' or 'distance'."
             )
         given = finite_vector("radii", radii)
+        if (given < 0).any():
+            raise InvalidInputError(
+                f"radii has {given[given < 0][0]:g}; expected numbers of at least 0."
+            )
         return np.array([float((self.right & (far > radius)).mean()) for radius in given])
 
+    def to_frame(self) -> Any:
+        """Put everything in a DataFrame, one row per input.
+
+        Columns are right, and for each norm distance_l2, certified_l2 and hypothesis_margin_l2.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+        >>> found = clvq.robustness(clvq.Explainer(model), [[1.0], [3.5]], norms=["l2"])
+        >>> found.to_frame().round(4)
+           right  distance_l2  certified_l2  hypothesis_margin_l2
+        0   True          1.0           1.0                   1.0
+        1   True          1.5           1.5                   1.5
+        """
+        columns: dict[str, Any] = {"right": self.right}
+        for norm in self.distance:
+            columns[f"distance_{norm}"] = self.distance[norm]
+            columns[f"certified_{norm}"] = self.certified[norm]
+            columns[f"hypothesis_margin_{norm}"] = self.hypothesis_margin[norm]
+        return new_frame(columns)
+
     def __str__(self) -> str:
-        lines = [f"{len(self.right):,} rows, {self.right.mean():.1%} right"]
+        lines = [self.headline]
         for norm in self.distance:
             parts = {"proved": self.certified, "quick certificate": self.hypothesis_margin}
             told = [
@@ -108,7 +150,7 @@ class Robustness:
                 if self.right.any() and not np.isnan(values[norm]).all()
             ]
             if np.isnan(self.hypothesis_margin[norm]).all():
-                told.append("no quick certificate, which needs distances to prototypes")
+                told.append("no quick certificate: the scores of this model are no distances")
             lines.append(f"  {norm}: median radius, {', '.join(told)}" if told else f"  {norm}")
         return "\n".join(lines)
 
@@ -182,12 +224,13 @@ def robustness(
             found, proved = np.sqrt(found), np.sqrt(proved) * (1.0 - 2.0 * UNIT)
         distance[norm], certified[norm] = read_only(found), read_only(proved)
     labels = np.asarray(batch.original_prediction)
-    rows = batch.original_values
+    rows, rules = batch.original_values, explainer.prepared_for().rules
     return Robustness(
         read_only(_right(labels, y)),
         MappingProxyType(distance),
         MappingProxyType(certified),
-        MappingProxyType({n: read_only(_quick(explainer.model, rows, labels, n)) for n in norms}),
+        MappingProxyType({n: read_only(_quick(rules, rows, labels, n)) for n in norms}),
+        is_labelled=y is not None,
     )
 
 
@@ -225,9 +268,15 @@ def _right(labels: NDArray[Any], y: ArrayLike | None) -> NDArray[np.bool_]:
     return np.array([key_of(plain(a)) == key_of(plain(b)) for a, b in pairs], dtype=bool)
 
 
-def _quick(model: PrototypeModel, rows: Floats, labels: NDArray[Any], norm: str) -> Floats:
-    """Radius within which no rival overtakes, by how fast distances can change; rounded down."""
-    if model.meaning.scores is not Scores.DISTANCE or model.blur is not None:
+def _quick(rules: Acceptance, rows: Floats, labels: NDArray[Any], norm: str) -> Floats:
+    """Radius within which no rival overtakes, by how fast distances can change; rounded down.
+
+    A rival that is nearer than the own prototype by less than a blur T, squared, may be taken for
+    the winner. Let g be the difference of the two distances a and b: ``a^2 - b^2 = g (a + b)`` is
+    above T where g is above both ``sqrt(T)``, as ``a + b >= g``, or above ``T / (a + b)``.
+    """
+    model = rules.model
+    if model.meaning.scores is not Scores.DISTANCE:
         return np.full(len(rows), np.nan)
     scores = model.distances(rows)
     errors = model.distance_errors(rows, scores)
@@ -235,10 +284,17 @@ def _quick(model: PrototypeModel, rows: Floats, labels: NDArray[Any], norm: str)
     fast = _stretches(model, norm)
     own = model.labels[None, :] == labels[:, None]
     nearest = np.where(own, farthest, np.inf).argmin(axis=1)
-    d_own = farthest[np.arange(len(rows)), nearest][:, None]
+    at = np.arange(len(rows)), nearest
+    d_own = farthest[at][:, None]
     lead = far - d_own - CLOSE_CALL * (far + d_own)
-    radius = lead / ((fast[None, :] + fast[nearest][:, None]) * (1.0 + CLOSE_CALL))
-    return np.asarray(np.maximum(np.where(own, np.inf, radius).min(axis=1), 0.0))
+    speed = (fast[None, :] + fast[nearest][:, None]) * (1.0 + CLOSE_CALL)
+    most = np.maximum(np.where(own, np.inf, lead / speed).min(axis=1), 0.0)
+    blur = rules.blur_within(rows, np.repeat(most[:, None], rows.shape[1], axis=1))
+    # Distances shrink together by no more than the lead within `most`: twice the own one is left.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        hidden = np.fmin(np.sqrt(blur), blur / (2.0 * far[at])) * SAFE
+    radius = np.where(own, np.inf, (lead - hidden[:, None]) / speed)
+    return np.asarray(np.maximum(radius.min(axis=1), 0.0))
 
 
 def _stretches(model: PrototypeModel, norm: str) -> Floats:

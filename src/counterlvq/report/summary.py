@@ -50,12 +50,13 @@ def read_summary(
             facts.append(Fact(words, f"{ends[status]:,}"))
     for count, words in (
         (sum(cf.has_target for cf in cfs), "have the target already"),
+        (sum(cf.has_target and bool(cf.changes) for cf in cfs), "change though they have it"),
         (sum(bool(cf.broken) for cf in cfs), "break the constraints as they are"),
     ):
         if count:
             facts.append(Fact(words, f"{count:,}"))
-    # A row that is right already says nothing about what the others need.
-    found = [cf for cf in found if not cf.has_target]
+    # A row that stays as it is says nothing about what the others need.
+    found = [cf for cf in found if cf.changes or not cf.has_target]
     if found:
         mean = rough_text(float(np.mean([cf.cost for cf in found])))
         facts.append(Fact("mean cost", wording.number(mean)))

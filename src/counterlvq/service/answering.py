@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum, auto
 from math import inf
 from threading import Lock
@@ -336,6 +336,8 @@ def _worded(cf: clvq.Counterfactual) -> Values:
         for change in cf.shown_changes
     ]
     shown: Values = {"cost": _finite(cf.shown.cost), "changes": changes}
+    if cf.reply is not None:
+        shown["response"] = asdict(cf.reply)
     if cf.status.has_answer:
         printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
         shown["proof"] = {"cost": printed.cost, "bound": printed.bound, "gap": printed.gap}

@@ -64,7 +64,7 @@ def explainer_for(model: Model, features: clvq.Features, asked: Question) -> clv
             method=asked.method,
             time_limit=asked.time_limit,
             features=features,
-            confidence=_confidence(asked),
+            confidence=_confidence(asked, cost),
         )
 
     try:
@@ -150,10 +150,17 @@ def _cost(model: Model, features: clvq.Features, asked: Question) -> clvq.Cost:
     return clvq.Manhattan(model.reference.weights(features), prices, unit=DEVIATIONS)
 
 
-def _confidence(asked: Question) -> clvq.Confidence | None:
+def _confidence(asked: Question, cost: clvq.Cost) -> clvq.Confidence | None:
     if asked.probability is not None:
         return clvq.Probability(asked.probability)
-    return None if asked.noise is None else clvq.Noise(asked.noise, asked.norm)
+    return None if asked.noise is None else as_measured(clvq.Noise(asked.noise, asked.norm), cost)
+
+
+def as_measured(noise: clvq.Noise, cost: clvq.Cost) -> clvq.Noise:
+    """Measure noise as the cost measures changes, where that is by typical deviations."""
+    if not isinstance(cost, clvq.Manhattan) or cost.unit != DEVIATIONS:
+        return noise
+    return clvq.Noise(noise.radius, noise.norm, cost.weights, unit=DEVIATIONS)
 
 
 def with_stated_ranges(features: clvq.Features, bounds: Sequence[clvq.Bounds]) -> clvq.Features:
