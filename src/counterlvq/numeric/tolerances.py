@@ -204,6 +204,11 @@ FAR_CENTER = 1e-13
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
 # square.
 LEAST_HALF = 1e-100
+# Where a box is narrower than this share of what the cost allows, its feature is held as well: it
+# is pinned by conditions that give way by rounding.
+HELD_SHARE = 2.0**-34
+# A column that rows add up to but for this share of its square has one value where they hold.
+PINNED_SHARE = 1e-12
 # Directions that metrics see less than this share of the first one are rounding of a decomposition.
 SEEN_RANK = 1e-11
 # What is added to the diagonal of normal equations, as a share, and the step that leads nowhere.
