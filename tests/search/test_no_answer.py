@@ -22,11 +22,12 @@ def never_nearer(seed: int, width: int = 2) -> tuple[clvq.PrototypeModel, np.nda
 
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["absolute", "squared"])
-@pytest.mark.parametrize("seed", [3, 28, 29])
+@pytest.mark.parametrize(("seed", "width"), [(3, 2), (28, 2), (29, 2), (3, 3), (28, 5), (29, 12)])
 def test_what_is_infeasible_is_verified_as_infeasible(
-    seed: int, cost: clvq.Cost, tmp_path: Path
+    seed: int, width: int, cost: clvq.Cost, tmp_path: Path
 ) -> None:
-    model, x = never_nearer(seed)
+    """Also where metrics see two directions of many columns, and nothing limits the others."""
+    model, x = never_nearer(seed, width)
     explainer = clvq.Explainer(model, cost)
     cf = explainer.explain(x, target=1)
     assert cf.status == "infeasible"
@@ -59,3 +60,18 @@ def test_where_nothing_is_known_no_conflict_is_called_irreducible() -> None:
     assert cf.status == "unknown"
     assert cf.conflict == ()
     assert not cf.conflict_is_irreducible
+
+
+@pytest.mark.parametrize("turn", [1e-3, 1e-9])
+def test_an_answer_far_away_is_never_excluded(turn: float) -> None:
+    """Metrics that see all but the same directions: where one sees nothing, the other loses."""
+    model, x = never_nearer(3, 4)
+    P = model.factors[0]
+    omegas = [P, 2.0 * P + turn * np.eye(2, 4)]
+    asked = clvq.PrototypeModel(model.prototypes, [0, 1], omegas=omegas, offsets=[0.0, 0.5])
+    unseen = np.linalg.svd(omegas[1])[2][-2:]
+    way = unseen[int(np.abs(P @ unseen.T).sum(axis=0).argmax())]
+    far = asked.prototypes[0] + 1e3 / turn * way
+    assert asked.predict([far])[0] == 1
+    for cost in (clvq.Manhattan(), clvq.Euclidean()):
+        assert clvq.Explainer(asked, cost).explain(x, target=1).status != "infeasible"

@@ -1293,7 +1293,7 @@ class Sum:
                 elif ties.get((j, j), ZERO) > 0:
                     unit[j] = rounded(1 / root(ties[j, j]), False)
                 else:
-                    return -INF
+                    return self._least_everywhere(core, ties, h, clock)
             scaled = {(i, j): a * unit[i] * unit[j] for (i, j), a in ties.items()}
             K, scale = whole_matrix(scaled, core, BITS)
             ways = [(t * scale, rest * scale) for t, rest in _convexities(K, [*on.values()], clock)]
@@ -1316,7 +1316,33 @@ class Sum:
                 along = slope[j] + pull - 2 * curve * p[j]
                 parts.append(least_along(curve, along, self.w[j], low[j], high[j]))
             best = max(best, -INF if -INF in parts else added(parts, ZERO, clock))
+        if best == -INF and not self.is_convex:
+            return self._least_everywhere(core, ties, h, clock)
         return best
+
+    def _least_everywhere(self, core: list[int], ties: Terms, h: Vector, clock: Clock) -> End:
+        """Least value of the part of tied coordinates without any box, by completing squares."""
+        if any(self.w[j] for j in core):
+            return -INF
+        H = {i: dict.fromkeys(core, ZERO) for i in core}
+        for (i, j), a in ties.items():
+            H[i][j] = H[j][i] = a if i == j else a / 2
+        slope, left, value = {j: h[j] for j in core}, list(core), ZERO
+        while left:
+            p = max(left, key=lambda i: H[i][i])
+            pivot = H[p][p]
+            if pivot <= 0:
+                is_flat = not any(slope[i] or any(H[i][j] for j in left) for i in left)
+                return value if is_flat else -INF
+            left.remove(p)
+            value -= slope[p] ** 2 / (4 * pivot)
+            for i in left:
+                share = H[i][p] / pivot
+                slope[i] -= share * slope[p]
+                for j in left:
+                    clock.look()
+                    H[i][j] -= share * H[p][j]
+        return value
 
 
 class Inverse:

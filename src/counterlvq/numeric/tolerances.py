@@ -201,6 +201,9 @@ POLISHED = 1e-10
 POLISH_RANK = 1e-13
 # What the center of an ellipsoid, by which a program is scaled, treats as dependent.
 FAR_CENTER = 1e-13
+# Eigenvalues, as a share of the largest number, that may be rounding of nothing: whether a sum is
+# flat there is looked at in rational numbers.
+NEARLY_FLAT = 1e-10
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
 # square.
 LEAST_HALF = 1e-100

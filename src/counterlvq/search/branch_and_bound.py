@@ -349,6 +349,7 @@ class Branching(CellSearch):
         """
         yield prices
         if not box.is_finite:
+            yield prices.charging(np.copy)
             yield prices.charging(_in_whole_numbers)
             yield prices.charging(lambda charged: SLIGHTLY_LESS * charged)
 
