@@ -257,6 +257,8 @@ START_SLACK = 1e-12
 # that a relaxation may lose to its own tolerance.
 FINEST_GAP = 1e-8
 SHARE_OF_GAP = 1e-2
+# How near to a convex quadratic condition, as a share of its terms, it counts as limiting a change.
+AT_CURVE = 1e-6
 # Boxes narrower than this share of the first one are not cut any more.
 NARROW = 2.0**-26
 # A rival matters to a relaxation if it is charged more than this share of what the dearest is;

@@ -45,7 +45,9 @@ class MetricSpace:
         """Find what the metrics see; None where the cost limits nothing, or is of two kinds."""
         d, is_quadratic = program.width, bool(program.L.shape[0])
         moves = ~((program.lower == 0) & (program.upper == 0))
-        if program.quadrics or program.ways is not None or not moves.any():
+        if not moves.any():
+            return None
+        if is_quadratic and program.ways is not None:
             return None
         if is_quadratic == bool(program.w[moves].any()):
             return None
@@ -241,7 +243,17 @@ class Part:
         program = self.program
         if program.L.shape[0]:
             return self.cap
-        return float(self.cap - program.w @ np.abs(self.held))
+        return float(self.cap - program.prices_for(self.held) @ np.abs(self.held))
+
+    @cached_property
+    def prices(self) -> Floats:
+        """Price of each free feature that no unit of change undercuts in the box, (n,)."""
+        return self.program.prices_for(self.box.sign)[self.free]
+
+    @cached_property
+    def ways(self) -> Floats:
+        """Price up and down as a share of that; where the box has no such way, it is 1, (2, n)."""
+        return np.maximum(self.program.both_ways[:, self.free] / self.prices, 1.0)
 
     @cached_property
     def unit(self) -> float:
@@ -334,7 +346,9 @@ class Part:
         true = np.zeros(self._says.size)
         true[self._says] = self.left * y / self.rows[3]
         m, k = self.program.b.size, self.program.e.size
-        return Multipliers(true[:m], true[true.size - k :], np.zeros(0))
+        # Convex quadratic conditions are left out, and so not charged for.
+        nothing = np.zeros(len(self.program.quadrics))
+        return Multipliers(true[:m], true[true.size - k :], nothing)
 
     def sided(self, charged: Floats, unit: float) -> dict[str, Floats]:
         """Multipliers of products of sides, by kind; a product counts `unit` times in u."""
