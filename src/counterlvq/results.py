@@ -113,7 +113,8 @@ class Counterfactual:
         for the target (empty if it is out of reach without any).
     conflict_is_irreducible : bool
         Whether an answer was found without each one of the members of `conflict` and
-        `conflict_ranges`. If not, it is a set that clashes, and fewer may clash as well.
+        `conflict_ranges`. If not, it is a set that clashes, and fewer may clash as well; or, for
+        UNKNOWN, whether anything clashes is not known.
     conflict_ranges : tuple of Bounds
         For INFEASIBLE: the allowed ranges of features (their `lower` and `upper`) that leave no
         room together with `conflict`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificates.check_certificate import Clock, has_whole_solution
+from counterlvq.certificates.divisibility import _clash, _Sum
 from tests.support.certificate_corpus import told
 from tests.support.quick import some
 
@@ -29,6 +32,7 @@ CLASHES = [
     ["6 * a - 10 * b >= 15", "6 * a - 10 * b <= 15.5"],
     ["10 * b - 6 * a <= -15", "6 * a - 10 * b <= 15.9"],
     ["0.5 * a + 1.5 * b == 0.75"],
+    ["a + b == 3", "a - b == 2"],
 ]
 
 
@@ -63,6 +67,50 @@ def test_a_common_divisor_is_a_reason(
 def meets(rules: tuple[float, float, float, float], a: int, b: int) -> bool:
     first, second, low, high = rules
     return bool(low <= first * a + second * b <= high)
+
+
+@pytest.mark.parametrize("width", [3, 6, 10])
+def test_equalities_that_clash_together_are_a_reason_at_any_width(width: int) -> None:
+    rng = np.random.default_rng(width)
+    places = rng.normal(size=(4, width)).round() * 3.0
+    omegas = [rng.normal(size=(2, width)) for _ in range(4)]
+    names = [f"x{j}" for j in range(width)]
+    asked = clvq.Explainer(
+        clvq.PrototypeModel(places, LABELS, omegas=omegas, feature_names=names),
+        constraints=["x0 + x1 + x2 == 3", "x0 - x1 + x2 == 2"],
+        features=clvq.Features([clvq.Feature(name, "whole") for name in names]),
+        method="global",
+    )
+    cf = asked.explain(places[0] + 1.0, "yes")
+    assert cf.status == "infeasible"
+    assert len(cf.conflict) == 2
+
+
+@pytest.mark.parametrize("seed", some(range(8), quick={0, 5}))
+def test_systems_have_whole_solutions_or_none(seed: int) -> None:
+    """By enumeration: of small numbers a solution is near if there is one at all."""
+    rng, found = np.random.default_rng(seed), {True: 0, False: 0}
+    near = np.array([*product(range(-30, 31), repeat=3)])
+    for _ in range(20):
+        A = rng.integers(-3, 4, size=(2, 3))
+        right = rng.integers(-6, 7, size=2)
+        is_there = bool((near @ A.T == right).all(axis=1).any())
+        sums = [
+            ({j: int(v) for j, v in enumerate(row) if v}, int(value))
+            for row, value in zip(A, right, strict=True)
+        ]
+        assert has_whole_solution(sums, Clock(60.0)) == is_there
+        told = [
+            _Sum(
+                {j: Fraction(v, 7) for j, v in row.items()}, Fraction(value, 7), Fraction(value, 7)
+            )
+            for row, value in sums
+            if row
+        ]
+        alone = any(each.has_no_value for each in told) or any(not r and v for r, v in sums)
+        assert (alone or _clash(told)) != is_there
+        found[is_there] += 1
+    assert min(found.values()) > 0
 
 
 @pytest.mark.parametrize("metrics", OMEGAS)

@@ -13,7 +13,7 @@ import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer, exact
 from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
-from counterlvq.search import seen_space
+from counterlvq.search import seen_space, strategies
 from tests.search.test_local_optima import assert_solved
 from tests.support.catalogue import Price
 from tests.support.local_questions import LocalQuestion, draw
@@ -281,3 +281,62 @@ def test_absolute_costs_under_metrics_that_see_all_agree_with_the_lifting_of_all
         here, there = found[d, target], found[d + 1, target]
         assert here.lower_bound <= there.cost * (1.0 + 1e-9)
         assert there.lower_bound <= here.cost * (1.0 + 1e-9)
+
+
+def wide(seed: int, d: int) -> tuple[clvq.PrototypeModel, np.ndarray, int]:
+    """Six prototypes of two classes, whose metrics see three directions of d columns."""
+    rng = np.random.default_rng(seed)
+    P, W = rng.normal(size=(3, d)), rng.normal(size=(6, d)) * 1.5
+    omegas = [rng.normal(size=(3, 3)) @ P for _ in range(6)]
+    model = clvq.PrototypeModel(W, [0, 1] * 3, omegas=omegas)
+    x = W[0] + 0.5 * rng.normal(size=d)
+    return model, x, 1 - int(model.predict([x])[0])
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["absolute", "squared"])
+@pytest.mark.parametrize("seed", some(range(6), 1))
+def test_a_ball_that_binds_nothing_changes_nothing(
+    seed: int, cost: clvq.Cost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no relaxation lifts all columns for its sake; one that binds is obeyed, and costs."""
+    model, x, target = wide(seed, 16)
+    free = clvq.Explainer(model, cost).explain(x, target)
+    far = float(((np.asarray(free.x) - x) ** 2).sum())
+    nearer = clvq.Quadratic(np.eye(16), 0.99 * far, center=x)
+    held = clvq.Explainer(model, cost, [nearer]).explain(x, target)
+    if held.status.has_answer:
+        assert ((np.asarray(held.x) - x) ** 2).sum() <= 0.99 * far * (1.0 + 1e-9)
+        assert held.cost >= free.lower_bound
+        assert held.lower_bound >= free.lower_bound * (1.0 - GAP)
+    else:
+        assert held.status == "infeasible"
+
+    def refuse(*_: Any) -> None:
+        raise AssertionError("all columns were lifted")
+
+    monkeypatch.setattr(seen_space.SeenBranching, "_relaxed_whole", refuse)
+    loose = clvq.Explainer(model, cost, [clvq.Quadratic(np.eye(16), 4.0 * far, center=x)])
+    cf = loose.explain(x, target)
+    assert cf.status == free.status == "optimal"
+    assert cf.cost == pytest.approx(free.cost, rel=2 * GAP)
+    assert loose.verify(cf) == cf.lower_bound
+
+
+@pytest.mark.parametrize("seed", some(range(6), 1))
+def test_prices_that_differ_by_direction_keep_bounds_true(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against the same question with all columns lifted, which is closed."""
+    model, x, target = wide(seed, 10)
+    prices = clvq.Manhattan(increase=np.linspace(1.0, 1.5, 10), decrease=np.linspace(1.3, 1.0, 10))
+    whole = clvq.Explainer(model, prices)
+    closed = whole.explain(x, target)
+    assert closed.status == "optimal"
+    monkeypatch.setattr(seen_space, "_LEAST_TURNED", 1)
+    monkeypatch.setattr(strategies, "_SEEN_BUDGET", 10)
+    explainer = clvq.Explainer(model, prices)
+    cf = explainer.explain(x, target)
+    assert any(len(tree.forms) for tree in trees(cf)) or cf.status == "optimal"
+    assert cf.lower_bound <= closed.cost
+    assert cf.lower_bound > 0.5 * closed.cost
+    assert explainer.verify(cf) == cf.lower_bound

@@ -28,7 +28,8 @@ def drawn(seed: int, n: int = WIDTH, rivals: int = 3) -> Shares:
     F[:, 0, 1:] = F[:, 1:, 0] = rng.normal(size=(rivals, n))
     c = np.full(rivals, 0.5)
     nothing = np.zeros(n)
-    return Shares(np.eye(n), nothing, nothing, F, c, np.zeros((n, 0)), np.zeros(0), 0)
+    both = np.ones((2, n))
+    return Shares(np.eye(n), nothing, nothing, both, F, c, np.zeros((n, 0)), np.zeros(0), 0)
 
 
 def with_sides(shares: Shares, seed: int) -> Shares:

@@ -157,5 +157,6 @@ def withdrawn(answer: Counterfactual) -> Counterfactual:
         gap=np.inf,
         prediction=None,
         prototype=-1,
+        conflict_is_irreducible=False,
         reason="the model's own predict rejects what was found",
     )

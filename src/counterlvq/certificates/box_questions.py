@@ -27,7 +27,7 @@ from counterlvq.certificates.enclosures import (
     within_rows,
     within_rows_in_turn,
 )
-from counterlvq.certificates.exact_boxes import contradicts_exactly
+from counterlvq.certificates.exact_boxes import contradicts_by_curves, contradicts_exactly
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
 from counterlvq.numeric.arrays import Floats
@@ -327,12 +327,13 @@ class BoxQuestion:
         asked = problem.tightened(margin - farther)
         if lifted_contradiction(asked, prices, covering, cap, as_told=as_told, sides=sides):
             return True
-        if as_told or covering.is_finite or not isinstance(self.cells, SharedCells):
-            return False
-        if not np.isfinite([margin, farther, self.blur]).all():
+        if as_told or covering.is_finite or not np.isfinite([margin, farther, self.blur]).all():
             return False
         # As in the forms: what `predict` may overlook is taken off, here and farther away.
         led_by = Fraction(margin) - Fraction(farther) - Fraction(self.blur)
+        if isinstance(self.cells, LocalCells):
+            told = (self.x, prototype, problem, prices, led_by)
+            return prices.charges_conditions_alone and contradicts_by_curves(self.cells, *told)
         pairs = zip(self.cells.rivals.tolist(), prices.forms.tolist(), strict=False)
         charged = exact_rivals(self.cells.model, self.x, prototype, pairs, led_by)
         return contradicts_exactly(charged, problem.convex, prices, covering)

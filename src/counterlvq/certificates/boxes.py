@@ -104,7 +104,8 @@ class BoxTree:
                 return cap
             told = (prototype, part.prices, part.box, part.cap, margin)
             value = question.bound(*told, sides=part.sides)
-            if value >= cap or not part.is_whole:
+            # Without a cost to stay below, only a contradiction excludes a box, at any node.
+            if value >= cap or not (part.is_whole or cap == np.inf):
                 return value
             empty = question.contradicts(*told, sides=part.sides)
             return cap if empty or question.loses_ties(prototype, part.box) else value

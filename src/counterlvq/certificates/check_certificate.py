@@ -1293,7 +1293,7 @@ class Sum:
                 elif ties.get((j, j), ZERO) > 0:
                     unit[j] = rounded(1 / root(ties[j, j]), False)
                 else:
-                    return -INF
+                    return self._least_everywhere(core, ties, h, clock)
             scaled = {(i, j): a * unit[i] * unit[j] for (i, j), a in ties.items()}
             K, scale = whole_matrix(scaled, core, BITS)
             ways = [(t * scale, rest * scale) for t, rest in _convexities(K, [*on.values()], clock)]
@@ -1316,7 +1316,33 @@ class Sum:
                 along = slope[j] + pull - 2 * curve * p[j]
                 parts.append(least_along(curve, along, self.w[j], low[j], high[j]))
             best = max(best, -INF if -INF in parts else added(parts, ZERO, clock))
+        if best == -INF and not self.is_convex:
+            return self._least_everywhere(core, ties, h, clock)
         return best
+
+    def _least_everywhere(self, core: list[int], ties: Terms, h: Vector, clock: Clock) -> End:
+        """Least value of the part of tied coordinates without any box, by completing squares."""
+        if any(self.w[j] for j in core):
+            return -INF
+        H = {i: dict.fromkeys(core, ZERO) for i in core}
+        for (i, j), a in ties.items():
+            H[i][j] = H[j][i] = a if i == j else a / 2
+        slope, left, value = {j: h[j] for j in core}, list(core), ZERO
+        while left:
+            p = max(left, key=lambda i: H[i][i])
+            pivot = H[p][p]
+            if pivot <= 0:
+                is_flat = not any(slope[i] or any(H[i][j] for j in left) for i in left)
+                return value if is_flat else -INF
+            left.remove(p)
+            value -= slope[p] ** 2 / (4 * pivot)
+            for i in left:
+                share = H[i][p] / pivot
+                slope[i] -= share * slope[p]
+                for j in left:
+                    clock.look()
+                    H[i][j] -= share * H[p][j]
+        return value
 
 
 class Inverse:
@@ -1426,6 +1452,42 @@ def solved(rows: list[Vector], clock: Clock) -> Vector | None:
 
 
 # --- 4. Proofs ----------------------------------------------------------------------------------
+
+
+def common_divisor(parts: list[Q]) -> Q:
+    """Return the greatest number that all others are multiples of."""
+    over = lcm(*[part.denominator for part in parts])
+    return Q(gcd(*[int(part * over) for part in parts]), over)
+
+
+def has_whole_solution(sums: list[tuple[dict[int, int], int]], clock: Clock) -> bool:
+    """Whether there are whole numbers that give each of some sums its value.
+
+    Columns are added to each other until each sum has at most one with an entry that sums before
+    it have none of: the multiple of that one is what is left of its value.
+    """
+    at = sorted({c for parts, _ in sums for c in parts})
+    columns = [[parts.get(c, 0) for parts, _ in sums] for c in at]
+    left = [value for _, value in sums]
+    for n in range(len(sums)):
+        while True:
+            clock.look()
+            columns.sort(key=lambda column: (not column[n], abs(column[n])))
+            if len(columns) < 2 or not columns[1][n]:
+                break
+            for other in columns[1:]:
+                clock.look()
+                share = other[n] // columns[0][n]
+                other[:] = [a - share * b for a, b in zip(other, columns[0], strict=True)]
+        if not columns or not columns[0][n]:
+            if left[n]:
+                return False
+            continue
+        pivot = columns.pop(0)
+        if left[n] % pivot[n]:
+            return False
+        left = [a - left[n] // pivot[n] * b for a, b in zip(left, pivot, strict=True)]
+    return True
 
 
 class Sides(NamedTuple):
@@ -1771,7 +1833,10 @@ class Asked:
                 low, high, parts = -high, -low, [(c, -a) for c, a in parts]
             before = limits.get(tuple(parts), (-INF, INF))
             limits[tuple(parts)] = max(low, before[0]), min(high, before[1])
-        return any(self._lies_between(box, parts, *ends) for parts, ends in limits.items())
+        if any(self._lies_between(box, parts, *ends) for parts, ends in limits.items()):
+            return True
+        sums = [self._only_value(box, parts, *ends) for parts, ends in limits.items()]
+        return not has_whole_solution([each for each in sums if each is not None], self.clock)
 
     def _is_whole(self, c: int) -> bool:
         """Whether all changes of a coordinate are multiples of a whole step."""
@@ -1780,29 +1845,48 @@ class Asked:
             return False
         return allowed.step.denominator == 1 and (start / allowed.step).denominator == 1
 
-    def _lies_between(
+    def _values(
         self, box: Box, parts: tuple[tuple[int, Q], ...], low: End, high: End
-    ) -> bool:
-        """Whether no value of a sum of whole changes lies in an interval."""
-        divisor, at = ZERO, ZERO
+    ) -> tuple[dict[int, Q], End, End]:
+        """List what each open coordinate of a sum of whole changes adds, and its ends."""
+        apart = dict[int, Q]()
         for c, a in parts:
             allowed, start = self.seen.allowed[c], self.seen.start[c]
             assert allowed is not None  # it is whole
             # A value may be off the grid by rounding, and still count as on it.
             low, high = low - abs(a) * allowed.most_near, high + abs(a) * allowed.most_near
             if box[0][c] == box[1][c]:
-                at += a * Q(box[0][c])
+                low, high = low - a * Q(box[0][c]), high - a * Q(box[0][c])
                 continue
             # Where doubles lie further apart than 1, that next to a multiple of a step may be none.
             is_near = all(-(2**53) < start + end[c] < 2**53 for end in box)
-            part = abs(a) * (allowed.step if is_near else 1)
-            over = divisor.denominator * part.denominator
-            divisor = Q(gcd(int(divisor * over), int(part * over)), over)
+            apart[c] = a * (allowed.step if is_near else 1)
+        return apart, low, high
+
+    def _lies_between(
+        self, box: Box, parts: tuple[tuple[int, Q], ...], low: End, high: End
+    ) -> bool:
+        """Whether no value of a sum of whole changes lies in an interval."""
+        apart, low, high = self._values(box, parts, low, high)
         if not (isinstance(low, Q) and isinstance(high, Q)):
             return False
-        if not divisor:
-            return not low <= at <= high
-        return at + divisor * ((high - at) // divisor) < low
+        if not apart:
+            return not low <= 0 <= high
+        divisor = common_divisor([*apart.values()])
+        return divisor * (high // divisor) < low
+
+    def _only_value(
+        self, box: Box, parts: tuple[tuple[int, Q], ...], low: End, high: End
+    ) -> tuple[dict[int, int], int] | None:
+        """State a sum of whole changes in whole numbers, if one value of it lies in an interval."""
+        apart, low, high = self._values(box, parts, low, high)
+        if not apart or not (isinstance(low, Q) and isinstance(high, Q)):
+            return None
+        divisor = common_divisor([*apart.values()])
+        value = high // divisor
+        if -(-low // divisor) != value:
+            return None
+        return {c: int(part / divisor) for c, part in apart.items()}, int(value)
 
     def _snapped(self, box: Box) -> Box | None:
         """Move sides inwards to allowed changes."""

@@ -1,15 +1,17 @@
 """Whether whole numbers can meet linear conditions at all: a greatest common divisor may forbid it.
 
 ``6 a + 10 b`` is even for whole a and b, so that it is never 15. Boxes show that only once they are
-cut to single points, of which there are infinitely many without bounds. The sums are exact, and
-what a condition gives way by counts for it.
+cut to single points, of which there are infinitely many without bounds. Nor are there whole a and b
+with ``a + b == 3`` and ``a - b == 2``, though either has some: sums that have one value left are
+solved together in whole numbers. All is exact, and what a condition gives way by counts for it.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 from functools import reduce
-from math import floor, gcd, inf
+from math import ceil, floor, gcd, inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 
 __all__ = ["no_whole_numbers_meet"]
+
+# Sums are solved together as long as whole numbers have no more bits than this.
+_MOST_BITS = 4096
 
 
 def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> bool:
@@ -43,11 +48,12 @@ def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> 
         key = (sign * row + 0.0).tobytes()
         _, least, most = limits.get(key, (row, -inf, inf))
         limits[key] = sign * row, max(least, ends[0]), min(most, ends[1])
-    return any(
-        _lies_between_values(row, least, most, step, grid.most_near, box)
+    sums = [
+        _Sum.of(row, least, most, step, grid.most_near, box)
         for row, least, most in limits.values()
         if np.isfinite(least) and np.isfinite(most)
-    )
+    ]
+    return any(each.has_no_value for each in sums) or _clash(sums)
 
 
 def _limited(program: Program) -> list[tuple[Floats, float, float]]:
@@ -61,21 +67,82 @@ def _limited(program: Program) -> list[tuple[Floats, float, float]]:
     return out
 
 
-def _lies_between_values(
-    row: Floats, least: float, most: float, step: Floats, most_near: Floats, box: Box
-) -> bool:
-    """Whether no value of a sum of whole changes lies in an interval."""
-    at, is_open = np.flatnonzero(row), box.lower < box.upper
-    # A value may be off the grid by rounding and still count as on it.
-    off = _sum_of_products(np.abs(row[at]), most_near[at])
-    low, high = Fraction(least) - off, Fraction(most) + off
-    fixed = at[~is_open[at]]
-    start = _sum_of_products(row[fixed], box.lower[fixed])
-    apart = [abs(Fraction(float(row[j]))) * int(step[j]) for j in at[is_open[at]]]
-    if not apart:
-        return not low <= start <= high
-    divisor = reduce(_common_divisor, apart)
-    return start + divisor * floor((high - start) / divisor) < low
+class _Sum(NamedTuple):
+    """Values ``sum_c apart_c n_c`` for whole n, between two ends."""
+
+    apart: dict[int, Fraction]  # by columns that the box leaves open
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(
+        cls, row: Floats, least: float, most: float, step: Floats, most_near: Floats, box: Box
+    ) -> _Sum:
+        """Put in what the box holds in place."""
+        at, is_open = np.flatnonzero(row), box.lower < box.upper
+        # A value may be off the grid by rounding and still count as on it.
+        off = _sum_of_products(np.abs(row[at]), most_near[at])
+        fixed = at[~is_open[at]]
+        start = _sum_of_products(row[fixed], box.lower[fixed])
+        apart = {int(j): Fraction(float(row[j])) * int(step[j]) for j in at[is_open[at]]}
+        return cls(apart, Fraction(least) - off - start, Fraction(most) + off - start)
+
+    @property
+    def divisor(self) -> Fraction:
+        """What all values are multiples of."""
+        return reduce(_common_divisor, map(abs, self.apart.values()))
+
+    @property
+    def has_no_value(self) -> bool:
+        """Whether no value lies between the ends."""
+        if not self.apart:
+            return not self.low <= 0 <= self.high
+        return self.divisor * floor(self.high / self.divisor) < self.low
+
+    @property
+    def only(self) -> tuple[dict[int, int], int] | None:
+        """The sum in whole numbers, where one value of it lies between the ends."""
+        if not self.apart:
+            return None
+        divisor = self.divisor
+        value = floor(self.high / divisor)
+        if ceil(self.low / divisor) != value:
+            return None
+        return {j: int(part / divisor) for j, part in self.apart.items()}, value
+
+
+def _clash(sums: list[_Sum]) -> bool:
+    """Whether no whole numbers give all sums of one value theirs.
+
+    Columns are added to each other until each sum depends on one more of them than those before.
+    """
+    known = [only for only in (each.only for each in sums) if only is not None]
+    at = sorted({j for row, _ in known for j in row})
+    # One column of coefficients for each unknown, and what is left of the right-hand sides.
+    columns = [[row.get(j, 0) for row, _ in known] for j in at]
+    left = [value for _, value in known]
+    for n in range(len(known) if len(known) > 1 else 0):
+        while True:
+            used = sorted((c for c in columns if c[n]), key=lambda c: abs(c[n]))
+            if len(used) < 2:
+                break
+            first = used[0]
+            for other in used[1:]:
+                share = other[n] // first[n]
+                other[:] = [a - share * b for a, b in zip(other, first, strict=True)]
+                if max(map(abs, other)).bit_length() > _MOST_BITS:
+                    return False
+        if not used:
+            if left[n]:
+                return True
+            continue
+        pivot = used[0]
+        if left[n] % pivot[n]:
+            return True
+        share = left[n] // pivot[n]
+        left = [a - share * b for a, b in zip(left, pivot, strict=True)]
+        columns = [c for c in columns if c is not pivot]
+    return False
 
 
 def _sum_of_products(one: Floats, other: Floats) -> Fraction:

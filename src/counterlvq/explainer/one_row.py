@@ -316,7 +316,8 @@ class OneRow(Asked):
         steps = list(find.engines)
         if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
             steps.append("the time limit was reached")
-        why = WhyNot("; ".join(steps))
+        # Where it is not known whether there is an answer, nothing is known of a conflict.
+        why = WhyNot("; ".join(steps), is_irreducible=status is not Status.UNKNOWN)
         if status is Status.INFEASIBLE and terms.find_clash:
             why = why_not(view, question, context, find)
         elif status is Status.INFEASIBLE:

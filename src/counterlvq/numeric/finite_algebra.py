@@ -7,10 +7,34 @@ given numbers that are not finite. Whoever can do without a result asks here.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 
-__all__ = ["eigenvectors", "least_squares", "singular_vectors"]
+__all__ = ["eigenvectors", "independent_rows", "least_squares", "singular_vectors"]
+
+
+def independent_rows(A: Floats, share: float) -> NDArray[np.bool_]:
+    """Say which rows are no sum of rows before them, but for a share of their length.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> independent_rows(np.array([[1.0, 1.0], [0.0, 0.0], [2.0, 2.0], [0.0, 3.0]]), 1e-9)
+    array([ True, False, False,  True])
+    """
+    kept, basis = np.zeros(len(A), dtype=bool), np.zeros((0, A.shape[1]))
+    for n, row in enumerate(A):
+        size = np.abs(row).max(initial=0.0)
+        if not 0.0 < size < np.inf:
+            continue
+        rest = row / size
+        for _ in range(2):  # once more, for what rounding has left
+            rest = rest - (basis @ rest) @ basis
+        length = float(np.sqrt(rest @ rest))
+        if length > share:
+            kept[n], basis = True, np.concatenate([basis, rest[None] / length])
+    return kept
 
 
 def least_squares(A: Floats, b: Floats, rcond: float | None) -> Floats | None:

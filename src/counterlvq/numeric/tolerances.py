@@ -201,9 +201,17 @@ POLISHED = 1e-10
 POLISH_RANK = 1e-13
 # What the center of an ellipsoid, by which a program is scaled, treats as dependent.
 FAR_CENTER = 1e-13
+# Eigenvalues, as a share of the largest number, that may be rounding of nothing: whether a sum is
+# flat there is looked at in rational numbers.
+NEARLY_FLAT = 1e-10
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
 # square.
 LEAST_HALF = 1e-100
+# Where a box is narrower than this share of what the cost allows, its feature is held as well: it
+# is pinned by conditions that give way by rounding.
+HELD_SHARE = 2.0**-34
+# A column that rows add up to but for this share of its square has one value where they hold.
+PINNED_SHARE = 1e-12
 # Directions that metrics see less than this share of the first one are rounding of a decomposition.
 SEEN_RANK = 1e-11
 # What is added to the diagonal of normal equations, as a share, and the step that leads nowhere.
@@ -249,6 +257,8 @@ START_SLACK = 1e-12
 # that a relaxation may lose to its own tolerance.
 FINEST_GAP = 1e-8
 SHARE_OF_GAP = 1e-2
+# How near to a convex quadratic condition, as a share of its terms, it counts as limiting a change.
+AT_CURVE = 1e-6
 # Boxes narrower than this share of the first one are not cut any more.
 NARROW = 2.0**-26
 # A rival matters to a relaxation if it is charged more than this share of what the dearest is;

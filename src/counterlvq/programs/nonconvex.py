@@ -185,6 +185,15 @@ class LiftedMultipliers:
         )  # fmt: skip
         return any(bool(part.any()) for part in parts)
 
+    @property
+    def charges_conditions_alone(self) -> bool:
+        """Whether it is rivals and linear conditions that are charged for, and nothing else."""
+        parts = (
+            self.linear.nu, self.low, self.high, self.cross, self.share, self.from_low,
+            self.from_high, self.form_low, self.form_high, self.form_cross,
+        )  # fmt: skip
+        return not any(bool(part.any()) for part in parts)
+
     def charging(self, change: Callable[[Floats], Floats]) -> LiftedMultipliers:
         """Change what is charged for conditions, and charge for nothing else."""
         parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]

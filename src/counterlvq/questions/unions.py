@@ -140,6 +140,7 @@ def taken_back(
         gap=np.inf,
         prediction=None,
         prototype=-1,
+        conflict_is_irreducible=False,
         reason=reason,
     )
     proved = bound(out)

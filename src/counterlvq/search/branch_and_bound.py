@@ -284,6 +284,8 @@ class Branching(CellSearch):
         else:
             for prices in self._worth_trying(told_prices, box):
                 self._try(node, prices, box, cap, sides)
+            if cap == np.inf and self._is_contradicted(node, told_prices, box, cap, sides):
+                return
         if relaxed.outcome is Outcome.SOLVED:
             for point in self._starts(relaxed):
                 if not self._closes(node.bound):
@@ -347,6 +349,7 @@ class Branching(CellSearch):
         """
         yield prices
         if not box.is_finite:
+            yield prices.charging(np.copy)
             yield prices.charging(_in_whole_numbers)
             yield prices.charging(lambda charged: SLIGHTLY_LESS * charged)
 

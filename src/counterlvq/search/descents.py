@@ -18,8 +18,10 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.judged import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import eigenvectors, least_squares
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import DIVING, FLAT, HUGE, PULL_RANK, START_SLACK
 from counterlvq.programs.nonconvex import Box, NonconvexProgram
+from counterlvq.programs.pinned import without_pinned
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin
 from counterlvq.search.repair import settle
@@ -64,6 +66,11 @@ class CellSearch:
     def _cost(self) -> float:
         """Cost of the best answer so far, or of one known from elsewhere."""
         return self.context.below if self._best is None else self._best.cost
+
+    @cached_property
+    def _walked(self) -> Program:
+        """Cost and constraints as walks meet them: without what leaves them no room."""
+        return without_pinned(self.question.convex)
 
     @property
     def _searched(self) -> Box:
@@ -136,7 +143,7 @@ class CellSearch:
 
     def _obeys(self, y: Floats) -> bool:
         """Whether a point meets the constraints, whatever its label."""
-        program = self.question.convex
+        program = self._walked
         delta = y - self.question.x
         if not ((delta >= program.lower).all() and (delta <= program.upper).all()):
             return False
@@ -177,7 +184,7 @@ class CellSearch:
         Features stay within their bounds: one that has reached a bound does not move on.
         """
         problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
-        program = problem.convex
+        program = self._walked
         unit, delta = self._searched.half, point
         for _ in range(_PULLS):
             delta = np.clip(delta, program.lower, program.upper)
@@ -201,7 +208,7 @@ class CellSearch:
         self, problem: NonconvexProgram, delta: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Excess, slope and rounding of all inequalities: cell, rows and quadrics."""
-        program, quadrics = problem.convex, problem.convex.quadrics
+        program, quadrics = self._walked, self._walked.quadrics
         excess = [problem.excess(delta), program.A @ delta - program.b]
         slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
         unit = self._searched.half
@@ -259,7 +266,7 @@ class CellSearch:
             assert isinstance(cells, LocalCells)  # shared cells are convex: nothing to descend
             scores = Scores(*question.view.distances(prototype))
             frames = self.frames or Frames(cells.rival_metrics)
-            known = Descent.of(question.convex, scores, question.spread, frames)
+            known = Descent.of(self._walked, scores, question.spread, frames)
             self._descents[prototype] = known
         return known
 

@@ -21,7 +21,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
-from counterlvq.numeric.tolerances import BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
+from counterlvq.numeric.tolerances import AT_CURVE, BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
 from counterlvq.programs.nonconvex import Box, FormSides, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.solvers.low_rank import LEAST_WIDTH, Asked, relax_seen
@@ -39,6 +39,10 @@ _LEAST_WIDTH = 8
 # them by Clarabel took 0.6 times as long with 8 features, as long with 10 (and proved less), and 3
 # times as long with 22.
 _LEAST_PLAIN = 10
+# Features from which they are relaxed so where prices differ up and down. There products weigh the
+# lesser price, and prove less than all of them lifted, which takes 0.3 s for 20 features, and more
+# than 15 s without a bound for 40.
+_LEAST_TURNED = 40
 # Products of numbers in a second, a third of what was measured; the share of a time limit, and the
 # seconds, that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
@@ -70,6 +74,8 @@ def space_of(question: BoxQuestion) -> MetricSpace | None:
     space = MetricSpace.of(cells.model.factors, question.convex)
     is_absolute = not question.convex.L.shape[0]
     few = question.x.size < _LEAST_PLAIN
+    if question.convex.ways is not None and question.x.size < _LEAST_TURNED:
+        return None
     return None if space is not None and space.is_plain and is_absolute and few else space
 
 
@@ -79,6 +85,7 @@ class SeenBranching(Branching):
     """One run for one question, over the space that the metrics see."""
 
     space: MetricSpace = field(kw_only=True)
+    whole_work: float = field(default=0.0, kw_only=True)  # what one counts that lifts all features
     _last: SeenRelaxed | None = field(init=False, default=None)
     _cells: dict[int, Question] = field(init=False, default_factory=dict)
     _cut_across: dict[int, Floats] = field(init=False, default_factory=dict)  # forms by cells
@@ -123,7 +130,8 @@ class SeenBranching(Branching):
     def _begins_with_few(self) -> bool:
         """Whether relaxations begin with a few features, and steps are short."""
         is_absolute = not self.question.convex.L.shape[0]
-        return is_absolute and self.space.is_plain and self.space.size >= LEAST_WIDTH
+        is_plain = self.space.is_plain and self.question.convex.ways is None
+        return is_absolute and is_plain and self.space.size >= LEAST_WIDTH
 
     @cached_property
     def _step_work(self) -> float:
@@ -135,13 +143,48 @@ class SeenBranching(Branching):
             x = 1.0 + m + sides + program.b.size + program.e.size
             return float(x**3 / 3 + x * x * k * k + 2.0 * x * k**3)
         q = 0.5 * (k + 1) * (k + 2)
-        pairs = 0.0 if self.space.is_plain else 0.5 * n * n
+        # Where prices differ by direction, boxes may take features out of their common units.
+        is_plain = self.space.is_plain and program.ways is None
+        pairs = 0.0 if is_plain else 0.5 * n * n
         return float((q + m + n) ** 3 / 3.0 + q * q * (8 + m + pairs))
 
     def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
-        self._last = None
         if not 0.0 < cap < np.inf or not box.is_finite:
+            self._last = None
             return super()._relaxed(node, problem, box, cap)
+        if self._is_at_curves:
+            return self._relaxed_whole(node, problem, box, cap)
+        relaxed = self._relaxed_seen(node, problem, box, cap)
+        point, found = relaxed.prices.point, self._last
+        if found is None or found.value >= 1.0 - self.gap or not self._breaks_curves(point):
+            return relaxed
+        return self._relaxed_whole(node, problem, box, cap)
+
+    @property
+    def _is_at_curves(self) -> bool:
+        """Whether convex quadratic conditions, which are no part of u, limit the best answer."""
+        return self._best is not None and self._breaks_curves(self._best.y - self.question.x)
+
+    def _breaks_curves(self, delta: Floats) -> bool:
+        """Whether a change breaks convex quadratic conditions, or nearly."""
+        return any(
+            quadric.true_excess(delta) > -AT_CURVE * quadric.magnitude(np.abs(delta))
+            for quadric in self.question.convex.quadrics
+        )
+
+    def _relaxed_whole(
+        self, node: Node, problem: NonconvexProgram, box: Box, cap: float
+    ) -> Relaxed:
+        """Lift all features."""
+        self._last = None
+        self._work += self.whole_work
+        if super()._takes_too_long():
+            return Relaxed.failed(problem, box)
+        return super()._relaxed(node, problem, box, cap)
+
+    def _relaxed_seen(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
+        """Lift what the metrics see."""
+        self._last = None
         question = self._cell(node.prototype, problem)
         forms, cuts = problem.forms, self._cuts(node, box, cap)
         if forms.r.size <= _FEW_RIVALS:

@@ -352,6 +352,7 @@ class BranchAndBound:
         if self.method is not Method.GLOBAL:
             if isinstance(run, SeenBranching):
                 run.most_nodes, run.most_work = _SEEN_BUDGET, _WORK
+                run.whole_work = _WORK / budget_for(question.x.size)
             elif self._is_local and isinstance(run, MixedBranching):
                 run.most_work = _MIXED_WORK
             else:

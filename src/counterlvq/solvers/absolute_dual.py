@@ -28,6 +28,7 @@ class Shares(NamedTuple):
     seen: Floats  # (k, n): u = seen s
     sign: Floats  # (n,) where the box tells it, else 0
     least: Floats  # (n,) that each feature takes at the least
+    ways: Floats  # (2, n) what a share costs up and down, at least 1
     F: Floats  # (m, k + 1, k + 1) charges in (1, u)
     c: Floats  # (m,) their constants
     slopes: Floats  # (n, rows) of linear conditions, equalities last
@@ -38,10 +39,10 @@ class Shares(NamedTuple):
     def of(cls, part: Part) -> Shares:
         """Write a box in shares."""
         free, left = part.free, part.left
-        w, (A, b, equalities, _) = part.program.w[free], part.rows
+        w, (A, b, equalities, _) = part.prices, part.rows
         return cls(
             np.asarray(part.question.space.V[:, free] / w), part.box.sign[free],
-            np.asarray(part.box.least[free] * w / left), *part.charges,
+            np.asarray(part.box.least[free] * w / left), part.ways, *part.charges,
             (A / w).T.copy() * left, b, equalities,
         )  # fmt: skip
 
@@ -49,7 +50,7 @@ class Shares(NamedTuple):
         """Hold all features but a few, where each is a coordinate of u, under some conditions."""
         at = np.concatenate([[0], 1 + few])
         return Shares(
-            self.seen[np.ix_(few, few)], self.sign[few], self.least[few],
+            self.seen[np.ix_(few, few)], self.sign[few], self.least[few], self.ways[:, few],
             np.ascontiguousarray(self.F[:, at[:, None], at]), self.c,
             self.slopes[np.ix_(few, rows)], self.b[rows], self.equalities,
         )  # fmt: skip
@@ -221,9 +222,9 @@ class AbsoluteDual:
         pairs, own = self._pairwise(x[self._inner[1]])
         both = tau[j] + tau[i]
         slope = self._slopes[0] @ x[self._inner[0]] + self._slopes[1] @ y
-        price = 1.0 - self._taken @ tau
+        up, down = self.shares.ways - self._taken @ tau
         return np.concatenate([
-            (both - pairs)[plus], (both + pairs)[minus], tau - own, price - slope, price + slope,
+            (both - pairs)[plus], (both + pairs)[minus], tau - own, up - slope, down + slope,
             x[charges], tau, y[: y.size - self.shares.equalities],
         ])  # fmt: skip
 
@@ -336,7 +337,7 @@ class AbsoluteDual:
 def read(part: Part, found: Found) -> SeenRelaxed:
     """Read multipliers in the units of changes, and the relaxed point."""
     free, left, d = part.free, part.left, part.box.lower.size
-    w = part.program.w[free]
+    w = part.prices
     j, i = np.triu_indices(free.size, 1)
     share, signs = np.zeros(d), np.zeros((d, d))
     share[free] = found.shares * w / left
@@ -358,7 +359,7 @@ def read(part: Part, found: Found) -> SeenRelaxed:
 
 def _corners(part: Part, tau: Floats, pairs: Floats) -> dict[str, Floats]:
     """Multipliers of corners for products whose sign the box tells: what they leave over."""
-    free, w = part.free, part.program.w[part.free]
+    free, w = part.free, part.prices
     j, i = np.triu_indices(free.size, 1)
     sign, d = part.box.sign[free], part.box.lower.size
     known = sign[j] * sign[i]

@@ -69,7 +69,7 @@ def _relax_absolute(part: Part, asked: Asked) -> SeenRelaxed | None:
         few = over_few(program, asked.hint[part.free], *asked[:4])
         if few is not None:
             return read(part, few)
-        if program.work > asked.most:
-            return None
+    if program.work > asked.most:
+        return None
     found = solved(program, program.start(), *asked[:4])
     return None if found is None else read(part, Found.of(program, found))

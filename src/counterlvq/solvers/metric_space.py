@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.finite_algebra import singular_vectors
+from counterlvq.numeric.finite_algebra import independent_rows, singular_vectors
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import LEAST_HALF, SEEN_RANK
+from counterlvq.numeric.tolerances import HELD_SHARE, LEAST_HALF, SEEN_RANK
 from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import cost_limits, form_limits, reach_of
@@ -45,7 +45,9 @@ class MetricSpace:
         """Find what the metrics see; None where the cost limits nothing, or is of two kinds."""
         d, is_quadratic = program.width, bool(program.L.shape[0])
         moves = ~((program.lower == 0) & (program.upper == 0))
-        if program.quadrics or program.ways is not None or not moves.any():
+        if not moves.any():
+            return None
+        if is_quadratic and program.ways is not None:
             return None
         if is_quadratic == bool(program.w[moves].any()):
             return None
@@ -220,10 +222,14 @@ class Part:
         """Leave out features that cannot move, or that nothing sees."""
         program = question.problem.convex
         seen = question.space.V.any(axis=0) | program.A.any(axis=0) | program.E.any(axis=0)
-        moves = box.half > LEAST_HALF
+        reach = cost_limits(program.limiting_ways.min(axis=0), program.L, cap)
+        moves = box.half > np.maximum(LEAST_HALF, HELD_SHARE * reach)
+        # What is held by rounding alone does not change if it need not.
+        held = np.clip(0.0, box.lower, box.upper)
+        held = np.where(box.half > LEAST_HALF, held, box.center)
         return cls(
             question, rivals, box, cuts, cap, np.flatnonzero(moves & seen),
-            np.where(moves, 0.0, box.center),
+            np.where(moves, 0.0, held),
         )  # fmt: skip
 
     @property
@@ -237,7 +243,17 @@ class Part:
         program = self.program
         if program.L.shape[0]:
             return self.cap
-        return float(self.cap - program.w @ np.abs(self.held))
+        return float(self.cap - program.prices_for(self.held) @ np.abs(self.held))
+
+    @cached_property
+    def prices(self) -> Floats:
+        """Price of each free feature that no unit of change undercuts in the box, (n,)."""
+        return self.program.prices_for(self.box.sign)[self.free]
+
+    @cached_property
+    def ways(self) -> Floats:
+        """Price up and down as a share of that; where the box has no such way, it is 1, (2, n)."""
+        return np.maximum(self.program.both_ways[:, self.free] / self.prices, 1.0)
 
     @cached_property
     def unit(self) -> float:
@@ -293,6 +309,20 @@ class Part:
 
         Each is of size one; how many are equalities, and the sizes that they had.
         """
+        A, b, size = self._all_rows
+        says, equalities = self._says, int(self._says[b.size - self.program.e.size :].sum())
+        return A[says] / size[says, None], b[says] / size[says], equalities, size[says]
+
+    @cached_property
+    def _says(self) -> NDArray[np.bool_]:
+        """Which conditions say something of what is free: no method finds room in the others."""
+        A, _, size = self._all_rows
+        first = len(A) - self.program.e.size
+        independent = independent_rows(A[first:] * self.reach / size[first:, None], SEEN_RANK)
+        return np.concatenate([A[:first].any(axis=1), independent])
+
+    @cached_property
+    def _all_rows(self) -> tuple[Floats, Floats, Floats]:
         program, free, d = self.program, self.free, self.box.lower.size
         reach = cost_limits(program.limiting_ways.min(axis=0), program.L, self.cap)
         is_low = self.box.lower > -_CUT * reach
@@ -304,8 +334,7 @@ class Part:
         b = b - A @ self.held
         A = A[:, free]
         size = np.abs(A * self.reach).max(axis=1, initial=0.0)
-        size = np.where(size > 0, size, 1.0)
-        return A / size[:, None], b / size, program.e.size, size
+        return A, b, np.where(size > 0, size, 1.0)
 
     @cached_property
     def reach(self) -> Floats:
@@ -314,9 +343,12 @@ class Part:
 
     def linear(self, y: Floats) -> Multipliers:
         """Multipliers of the linear conditions in their own units."""
-        true = self.left * y / self.rows[3]
+        true = np.zeros(self._says.size)
+        true[self._says] = self.left * y / self.rows[3]
         m, k = self.program.b.size, self.program.e.size
-        return Multipliers(true[:m], true[true.size - k :], np.zeros(0))
+        # Convex quadratic conditions are left out, and so not charged for.
+        nothing = np.zeros(len(self.program.quadrics))
+        return Multipliers(true[:m], true[true.size - k :], nothing)
 
     def sided(self, charged: Floats, unit: float) -> dict[str, Floats]:
         """Multipliers of products of sides, by kind; a product counts `unit` times in u."""
