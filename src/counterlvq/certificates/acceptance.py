@@ -78,7 +78,8 @@ class Acceptance:
     ) -> Accepted | None:
         """Take `y` for an answer if it has a wished-for label and meets every constraint.
 
-        Inequalities have to hold to the last digit if `strict`. On a grid there may be no room for
+        Inequalities have to hold to the last digit if `strict`, as searches ask for first, or but
+        for rounding, which is what counts. On a grid there may be no room for
         a margin: there the user's own `predict` is asked about every point. `judged` is what is
         known of the point already.
         """
@@ -96,6 +97,13 @@ class Acceptance:
             return found
         prototype = self.confirms(found, target_mask)
         return None if prototype is None else found._replace(prototype=prototype, is_confirmed=True)
+
+    def keeps(self, X: Floats) -> NDArray[np.bool_]:
+        """Say which inputs meet every constraint as they are, (n,).
+
+        They are where they are: what they miss by rounding alone they keep.
+        """
+        return self.judged(X, X, strict=False).good
 
     def judged(
         self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True

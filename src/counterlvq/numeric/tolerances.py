@@ -64,8 +64,8 @@ FAINT = 1e-100
 # --- What an answer may be off by: a point that misses by rounding becomes an answer --------------
 
 # How far a condition of the user may be off, relative to the numbers that meet in it: an equality,
-# which rarely holds to the last digit, and an inequality where it leaves no room at all. Points
-# that are off by less count as answers, and no proof on a grid excludes one that is.
+# which rarely holds to the last digit, and an inequality, which a sum of decimals may miss that is
+# its limit. Inputs and answers that are off by less keep it, and no proof on a grid excludes one.
 EQUALITY_ROUNDING = 2.0**-40
 INEQUALITY_ROUNDING = 2.0**-50
 # How far a margin may be off: like an equality it rarely holds to the last digit.
