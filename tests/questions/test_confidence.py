@@ -332,6 +332,18 @@ def test_bound_without_an_answer_is_that_of_all_parts(monkeypatch: pytest.Monkey
     assert explainer.verify(cf) == cf.lower_bound
 
 
+@pytest.mark.parametrize("nearly", [1e-15, 1e-12, 1e-9])
+@pytest.mark.parametrize("target", ["b", "c", ["b", "c"]])
+def test_bound_without_an_answer_is_what_verify_recomputes(nearly: float, target: Any) -> None:
+    """Cells so small that floats hardly reach into them."""
+    model = clvq.PrototypeModel([[4.0, 0.0], [4.0, nearly], [0.0, 0.0]], ["b", "c", "a"])
+    for rule in (clvq.RelativeSimilarity(0.5), clvq.Drift(0.49 * nearly)):
+        explainer = clvq.Explainer(model, confidence=rule)
+        cf = explainer.explain([0.0, 1.0], target=target)
+        assert explainer.verify(cf) == cf.lower_bound
+        assert 2.0 - 1e-6 <= cf.lower_bound <= 5.0  # half way to b, and b itself
+
+
 def test_label_whose_prototypes_are_copies_of_others_is_never_said() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0], [0.0]], ["a", "b", "c"])
     for confidence in (clvq.Noise(0.5), clvq.RelativeSimilarity(0.2), clvq.Drift(0.1)):
