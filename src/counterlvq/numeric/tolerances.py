@@ -128,6 +128,9 @@ UNSEEN_SHARE = 2.0**-22
 # An answer with a confidence aims at so much more than it has to have, as a share of the scores
 # that meet: what is computed of it is rounded.
 CONFIDENT_CUSHION = 2.0**-34
+# Of what an answer has beyond a confidence, the share that is asked for next while that is seen in
+# the gap. That the answer has the confidence is decided exactly where it is close.
+FINER_CUSHION = 2.0**-5
 # A default margin that leaves more than CLOSED_GAP open is tried again at this share of itself.
 FINER_MARGIN = 2.0**-12
 # Share of the scores that meet in `predict` which its rounding can blur.
@@ -199,6 +202,9 @@ LEAST_UNIT = 1e-150
 AT_END = 1e-6
 POLISHED = 1e-10
 POLISH_RANK = 1e-13
+# A feature that rows see less than this beside others, in units of what features cost, is lost to a
+# solver that measures by cost.
+HARDLY_SEEN = 1e-6
 # What the center of an ellipsoid, by which a program is scaled, treats as dependent.
 FAR_CENTER = 1e-13
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
