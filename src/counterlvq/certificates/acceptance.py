@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -177,9 +178,20 @@ class Acceptance:
             own = scores[:, target_mask].min(axis=1)
             slack = MARGIN_ROUNDING * (own + self.margin)
             if self.is_sure:
-                return np.asarray(won & (rival - own >= self.margin + slack))
+                sure = won & (rival - own >= self.margin + slack)
+                for i in np.flatnonzero(won & ~sure & (rival - own >= self.margin - slack)):
+                    sure[i] = self._leads_exactly(Y[i : i + 1], target_mask)
+                return np.asarray(sure)
             won = won & ((rival - own >= self.margin - slack) | (Y == X).all(axis=1))
         return won
+
+    def _leads_exactly(self, Y: Floats, target_mask: NDArray[np.bool_]) -> bool:
+        """Whether a row has the margin in rational numbers, and what a foreign model may hide."""
+        y, exact = Y[0], self.model.exact_distance
+        own = min(exact(y, int(i)) for i in np.flatnonzero(target_mask))
+        rivals = (exact(y, int(k)) for k in np.flatnonzero(~target_mask))
+        asked = Fraction(self.margin or 0.0) + Fraction(float(self.blur(Y)[0]))
+        return all(rival - own >= asked for rival in rivals)
 
     def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Nearest prototype of rows whose label is wished for, as `is_assured` says, (n,).
@@ -304,6 +316,23 @@ class Acceptance:
             margin, scores = self.margin or 0.0, self.model.distances_of_checked(rows)
             least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
+
+    def missing_lead(self, y: Floats, target_mask: NDArray[np.bool_]) -> float:
+        """Lead to ask for where a point misses a confidence by rounding alone; inf elsewhere.
+
+        What is asked for at an input is too little where an answer lies much farther from the
+        prototypes: more digits are lost there.
+        """
+        if not self.is_sure:
+            return np.inf
+        missed = self.lead_at(y, target_mask) - (self.margin or 0.0)
+        least = float(self.least_margin(y[None, :])[0])
+        return least if abs(missed) <= least - (self.margin or 0.0) else np.inf
+
+    def lead_at(self, y: Floats, target_mask: NDArray[np.bool_]) -> float:
+        """By how much the nearest wished-for prototype is nearer than any other, in floats."""
+        scores = self.model.distances_of_checked(y[None, :])[0]
+        return float(scores[~target_mask].min(initial=np.inf) - scores[target_mask].min())
 
     @cached_property
     def ample(self) -> float:
