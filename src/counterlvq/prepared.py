@@ -18,6 +18,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Bounds, Condition, Constraint, stated_conditions
 from counterlvq.problem.cost_terms import Prices
@@ -251,7 +252,7 @@ class Prepared:
 
     def holds(self, factual: Floats) -> bool:
         """Whether an input meets the constraints as it is."""
-        return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
+        return bool(self.rules.keeps(factual[None, :])[0])
 
     def broken_by(
         self, factual: Floats, answer: Floats | None = None
@@ -263,27 +264,41 @@ class Prepared:
         asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
         y = x if answer is None else answer[None, :]
         is_free = not (asked.constraints or coordinates.own_conditions)
-        if is_free or bool(self.rules.judged(y, x).good[0]):
+        if is_free or bool(self.rules.judged(y, x, strict=False).good[0]):
             return ()
-        row = coordinates.outer(y)[0]
+        outside = self._out_of_range(coordinates.outer(y))[0].tolist()
         ranges = [
             allowed_range(feature)
-            for feature, value in zip(asked.features, row.tolist(), strict=True)
-            if feature.is_number and not feature.lower <= value <= feature.upper
+            for feature, is_out in zip(asked.features, outside, strict=True)
+            if is_out
         ]
         pairs = zip(asked.constraints, self._each_alone, strict=True)
-        broken = (item for item, rules in pairs if not rules.judged(y, x).good[0])
+        broken = (item for item, rules in pairs if not rules.judged(y, x, strict=False).good[0])
         return (*broken, *ranges)
 
     def breaks(self, factuals: Floats) -> NDArray[np.bool_]:
         """Say which inputs break constraints, or ranges of features, as they are, (n,)."""
         out = np.zeros(len(factuals), dtype=bool)
         for rules in self._each_alone:
-            out |= ~rules.judged(factuals, factuals).good
-        rows = self.source.coordinates.outer(factuals)
-        for j, feature in enumerate(self.asked.features):
-            if feature.is_number:
-                out |= ~((feature.lower <= rows[:, j]) & (rows[:, j] <= feature.upper))
+            out |= ~rules.keeps(factuals)
+        outside = self._out_of_range(self.source.coordinates.outer(factuals))
+        return np.asarray(out | outside.any(axis=1))
+
+    def _out_of_range(self, rows: Floats) -> NDArray[np.bool_]:
+        """Say which numbers lie outside of their ranges by more than rounding, (n, d)."""
+        numbers = [(j, f) for j, f in enumerate(self.asked.features) if f.is_number]
+        at = [j for j, _ in numbers]
+        spans, values = self.source.coordinates.spans, rows[:, at]
+        slacks = self.source.coordinates.grid.slacks_alone([spans[j].start for j in at])
+        out = np.zeros(rows.shape, dtype=bool)
+        for sign, limits in (
+            (-1, [f.lower for _, f in numbers]),
+            (1, [f.upper for _, f in numbers]),
+        ):
+            limit = np.array(limits)
+            size = np.abs(values) + np.where(np.isfinite(limit), np.abs(limit), 0.0)
+            within = slacks.within(INEQUALITY_ROUNDING, size)
+            out[:, at] |= ~(sign * (values - limit) <= within)
         return out
 
     @cached_property

@@ -140,6 +140,49 @@ def test_a_drift_over_the_prototype_needs_no_proof(tmp_path: Path) -> None:
     filed(explainer, cf, tmp_path / "none.jsonl")
 
 
+@pytest.mark.parametrize("theta", [1e-9, 0.5])
+@pytest.mark.parametrize("omega", [None, [[1.0, 0.2], [0.0, 0.7]], [[1.0, 0.0]]])
+def test_a_rival_on_the_prototype_leaves_no_similarity(
+    theta: float, omega: list[list[float]] | None, tmp_path: Path
+) -> None:
+    """By the definition: both distances agree everywhere, and their difference is 0 of their sum.
+
+    The metric of one row sees nothing of the second column, in which the two may differ.
+    """
+    other = [4.0, 3.0] if omega is not None and len(omega) == 1 else [4.0, 0.0]
+    model = clvq.PrototypeModel([[4.0, 0.0], other, [0.0, 0.0]], ["b", "c", "a"], omega)
+    path = tmp_path / "none.jsonl"
+    for target in ("b", "c", ["b", "c"]):
+        explainer = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(theta))
+        cf = explainer.explain([0.0, 1.0], target=target)
+        assert cf.status == "infeasible"
+        assert explainer.verify(cf) == cf.lower_bound == np.inf
+        header, line = filed(explainer, cf, path)
+
+        def move(values: list[Any]) -> None:
+            values[0]["model"]["prototypes"][1] = [4.5, 0.0]
+
+        if target == "b":
+            assert "does not show" in changed(path, [header, line], move)
+    at_both = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(theta))
+    assert at_both.explain([4.0, 0.0], target="b").status == "infeasible"
+    surely = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.0))
+    assert surely.explain([4.0, 0.0], target="b").cost == 0.0
+
+
+def test_an_answer_on_two_prototypes_is_refused(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[4.0, 0.0], [5.0, 0.0], [0.0, 0.0]], ["b", "c", "a"])
+    explainer = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.5))
+    path = tmp_path / "both.jsonl"
+    header, line = filed(explainer, explainer.explain([4.0, 0.0], target="b"), path)
+
+    def put_the_rival_there(values: list[Any]) -> None:
+        values[0]["model"]["prototypes"][1] = [4.0, 0.0]
+
+    told = changed(path, [header, line], put_the_rival_there)
+    assert "does not have the confidence" in told
+
+
 @pytest.mark.parametrize("cost", COSTS)
 def test_the_exact_checker_accepts_plausible_answers(cost: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
+from counterlvq.certificates import check_certificate as exactly
+from tests.support.quick import seeds
 
 MODEL = clvq.PrototypeModel(
     [[1000.0, 100.0], [1500.0, 900.0], [5000.0, 0.0]],
@@ -265,3 +270,74 @@ def test_many_ranges_beside_such_a_limit_are_counted(count: int, is_seen: bool) 
     counted = f'"at most 1 change" and the ranges of {count} features{where} leave no room for it'
     assert (counted in cf.text()) == (count > 5)
     assert ('"a from 0 to 8' in cf.text()) == (count <= 5)
+
+
+GRIDS = {
+    "real": None,
+    "whole": clvq.Features(["x0", clvq.Feature("x1", "whole"), "x2"]),
+    "decimals": clvq.Features(
+        [clvq.Feature("x0", decimals=2), clvq.Feature("x1", decimals=1), "x2"]
+    ),
+}
+
+
+def limit_that_is_met_but_for_rounding(seed: int) -> tuple[np.ndarray, str]:
+    """A row, and a limit that two of its columns meet in decimals, but not in doubles."""
+    rng = np.random.default_rng(seed)
+    while True:
+        row = np.array([round(rng.normal(0, 3), 2), float(rng.integers(-9, 9)), rng.normal()])
+        factors = rng.uniform(0.1, 3.0, 2).round(1)
+        limit = float(
+            sum(Decimal(str(f)) * Decimal(str(v)) for f, v in zip(factors, row[:2], strict=True))
+        )
+        terms = [Fraction(f) * Fraction(v) for f, v in zip(factors, row[:2], strict=True)]
+        if sum(terms) > Fraction(limit):
+            return row, f"{factors[0]} * x0 + {factors[1]} * x1 <= {limit!r}"
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+@pytest.mark.parametrize("seed", seeds(40, quick=6))
+def test_limit_that_a_row_meets_but_for_rounding_is_kept(
+    kind: str, seed: int, tmp_path: Path
+) -> None:
+    """Where both columns stay, the rule says nothing: the answers are those without it."""
+    row, rule = limit_that_is_met_but_for_rounding(seed)
+    rng = np.random.default_rng(seed)
+    model = clvq.PrototypeModel(rng.normal(0, 4, (4, 3)).round(1), ["a", "b", "a", "b"])
+    for target in ("a", "b"):
+        stay = clvq.Freeze("x0", "x1")
+        asked = clvq.Explainer(model, constraints=[rule, stay], features=GRIDS[kind])
+        without = clvq.Explainer(model, constraints=[stay], features=GRIDS[kind])
+        cf, expected = asked.explain(row, target=target), without.explain(row, target=target)
+        batch = asked.explain_batch([row], target=target)
+        assert (cf.status, cf.broken) == (expected.status, ())
+        assert (batch.status[0], batch.breaks_rules[0]) == (expected.status, False)
+        if cf.status.has_answer:
+            assert cf.cost == pytest.approx(expected.cost, rel=1e-6)
+            assert cf.shown.cost <= 1.01 * cf.cost
+            asked.ranges(cf)
+        clvq.save_certificate(cf, tmp_path / "proof.jsonl", asked)
+        told: list[str] = []
+        exactly.main([str(tmp_path / "proof.jsonl")], told.append)
+        assert told[0].startswith("VERIFIED"), told
+
+
+@pytest.mark.parametrize("kind", GRIDS)
+def test_what_exceeds_a_limit_by_more_than_rounding_breaks_it(kind: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0, 0.0], [4.0, 0.0, 0.0]], ["a", "b"])
+    rule, row = "0.6 * x1 + x0 <= 2.2", [1.0, 2.0, 0.0]
+    for limit, is_broken in ((2.2, False), (2.2 * (1 - 2.0**-48), True)):
+        asked = clvq.Explainer(
+            model, constraints=[rule.replace("2.2", repr(limit))], features=GRIDS[kind]
+        )
+        assert bool(asked.explain(row, target="b").broken) is is_broken
+        assert asked.explain_batch([row], target="b").breaks_rules.tolist() == [is_broken]
+
+
+def test_range_that_a_value_exceeds_by_rounding_is_not_named() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["a", "b"])
+    features = clvq.Features([clvq.Feature("x0", upper=0.3), clvq.Feature("x1", upper=1.0)])
+    asked = clvq.Explainer(model, constraints=["x0 <= 9"], features=features)
+    row = [0.1 + 0.2, 1.5]
+    assert asked.explain(row, target="a").broken == (clvq.Bounds("x1", upper=1.0),)
+    assert asked.explain([0.1 + 0.2, 1.0], target="a").broken == ()

@@ -463,6 +463,61 @@ def test_bound_without_an_answer_is_that_of_all_parts(monkeypatch: pytest.Monkey
     assert explainer.verify(cf) == cf.lower_bound
 
 
+@pytest.mark.parametrize("nearly", [1e-15, 1e-12, 1e-9])
+@pytest.mark.parametrize("target", ["b", "c", ["b", "c"]])
+def test_bound_without_an_answer_is_what_verify_recomputes(nearly: float, target: Any) -> None:
+    """Cells so small that floats hardly reach into them."""
+    model = clvq.PrototypeModel([[4.0, 0.0], [4.0, nearly], [0.0, 0.0]], ["b", "c", "a"])
+    for rule in (clvq.RelativeSimilarity(0.5), clvq.Drift(0.49 * nearly)):
+        explainer = clvq.Explainer(model, confidence=rule)
+        cf = explainer.explain([0.0, 1.0], target=target)
+        assert explainer.verify(cf) == cf.lower_bound
+        assert 2.0 - 1e-6 <= cf.lower_bound <= 5.0  # half way to b, and b itself
+
+
+def far_border(seed: int, kind: str) -> tuple[Any, np.ndarray]:
+    """Models whose border of the confidence lies far from where their scores are near to 0."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 80)
+    if kind == "rslvq":
+        X = rng.normal(size=(80, 1))
+        return make_pipeline(StandardScaler(), clvq.RSLVQ(random_state=0)).fit(X, y), X
+    X = 1e8 * rng.normal(size=(80, 4))
+    return LogisticRegression(class_weight="balanced", C=10.0).fit(X, y), X
+
+
+@pytest.mark.parametrize("kind", ["rslvq", "logistic"])
+@pytest.mark.parametrize("cost", ["absolute", "squared"])
+@pytest.mark.parametrize("seed", seeds(20, quick=3))
+def test_confidence_far_out_is_found_and_proved(seed: int, cost: str, kind: str) -> None:
+    """The log odds are linear in the row; along one column their border is one division away."""
+    model, X = far_border(seed, kind)
+    row, unit = X[0], float(np.abs(X).max())
+    origin, steps = np.zeros((1, X.shape[1])), unit * np.eye(X.shape[1])
+
+    def log_odds(rows: np.ndarray) -> np.ndarray:
+        p = model.predict_proba(rows)
+        return np.log(p[:, 1]) - np.log(p[:, 0])
+
+    slopes = (log_odds(steps) - log_odds(origin)) / unit
+    price = 1.0 / unit
+    measured = clvq.Manhattan([price] * X.shape[1])
+    if cost == "squared":
+        measured = clvq.Mahalanobis(price**2 * np.eye(X.shape[1]))
+    for target in model.classes_.tolist():
+        sign = 1.0 if target == model.classes_[1] else -1.0
+        wanted = np.log(0.9 / 0.1) - sign * log_odds(row[None])[0]
+        least = price * max(wanted, 0.0) / np.abs(slopes)
+        best = least.min() if cost == "absolute" else 1.0 / (1.0 / least**2).sum()
+        explainer = clvq.Explainer(model, measured, confidence=clvq.Probability(0.9))
+        cf = explainer.explain(row, target=target)
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(best, rel=1e-5)
+        assert explainer.verify(cf) == cf.lower_bound
+        at = model.classes_.tolist().index(target)
+        assert model.predict_proba([cf.x])[0, at] >= 0.9 * (1.0 - 1e-14)
+
+
 def test_label_whose_prototypes_are_copies_of_others_is_never_said() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0], [0.0]], ["a", "b", "c"])
     for confidence in (clvq.Noise(0.5), clvq.RelativeSimilarity(0.2), clvq.Drift(0.1)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -244,3 +245,13 @@ def test_a_fit_to_another_table_is_refused() -> None:
     same = clvq.PrototypeModel(points, ["no", "yes"])
     largest = clvq.Explainer(same, clvq.Chebyshev(), [likely]).explain([0.0, 0.0], target="yes")
     assert largest.status in ("optimal", "infeasible")
+
+
+@pytest.mark.parametrize("state", [-1, 2**32, 0.5, None, "1"])
+def test_a_state_that_seeds_nothing_is_refused(state: Any) -> None:
+    X, y = np.arange(24.0).reshape(12, 2), ["a", "b"] * 6
+    with pytest.raises(
+        clvq.InvalidInputError, match=r"random_state is .*; expected a whole number"
+    ):
+        clvq.Plausible.fit(X, y, random_state=state)
+    assert clvq.Plausible.fit(X**2, y, random_state=2**32 - 1).ellipsoids

@@ -17,7 +17,7 @@ from counterlvq.batch.engine import Table
 from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import HIDDEN_LEAD
+from counterlvq.numeric.tolerances import CLOSED_GAP, FINER_CUSHION, HIDDEN_LEAD
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.search.result import SearchContext, SearchResult
@@ -31,6 +31,8 @@ __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 _PUSH = 16.0
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.
 _SHARE = 2.0**-6
+# How often less is asked for beyond a confidence, while what an answer has is seen in the gap.
+_FINER_TRIES = 3
 
 
 def confirmed(
@@ -43,21 +45,60 @@ def confirmed(
 
     Without one the result has no answer, and the prototype is -1.
     """
+    find, prototype = _confirmed(question, context, search, push)
+    rules = context.rules
+    if prototype < 0 or not rules.is_sure or rules.model.is_local:
+        return find, prototype
+    return _brought_near(question, context, search, find, prototype)
+
+
+def _brought_near(
+    question: object,
+    context: SearchContext,
+    search: Callable[[SearchContext], SearchResult],
+    find: SearchResult,
+    prototype: int,
+) -> tuple[SearchResult, int]:
+    """Ask for less than the usual lead beyond a confidence, where that is seen in the gap."""
+    rules, margin = context.rules, context.margin or 0.0
+    for _ in range(_FINER_TRIES if rules.template.is_continuous else 0):
+        find = find.checked(question, context)
+        answer = find.answer
+        if answer is None or find.bound is None or context.out_of_time():
+            break
+        if answer.gap(find.bound) <= CLOSED_GAP:
+            break
+        beyond = FINER_CUSHION * (rules.lead_at(answer.y, context.target_mask) - margin)
+        closer = search(replace(context, least=margin + max(beyond, 0.0)))
+        if closer.answer is None or not closer.cost < find.cost:
+            break
+        told = rules.confirms(closer.answer, context.target_mask)
+        if told is None:
+            break
+        find, prototype = closer, told
+    return find, prototype
+
+
+def _confirmed(
+    question: object,
+    context: SearchContext,
+    search: Callable[[SearchContext], SearchResult],
+    push: float,
+) -> tuple[SearchResult, int]:
+    """As `confirmed`, with the lead that is usual."""
     rules, target_mask, X = context.rules, context.target_mask, context.x[None, :]
     least = push * rules.least_margin(X)
     smallest = least * _SHARE**2
     doubtful: list[SearchResult] = []
     for _ in range(MOST_PUSHES + 2):
         share = float(rules.open_share(X, target_mask, least)[0])
-        find = search(replace(context, least=float(least[0]), open_share=share))
+        asked = replace(context, least=float(least[0]), open_share=share)
+        find = search(asked)
         if find.answer is None:
-            if not least[0] or context.out_of_time() or context.below < np.inf:
+            find, lead = _other_lead(question, asked, find, smallest)
+            if lead is None:
                 break
-            find = find.checked(question, context)
-            if find.is_excluded:
-                break
-            # There may be room for a smaller lead, or for none.
-            least = np.where(least > smallest, _SHARE * least, 0.0)
+            least = np.array([lead])
             continue
         if find.answer.is_confirmed:
             return find, find.answer.prototype
@@ -80,6 +121,24 @@ def confirmed(
         if prototype is not None:
             return spare, prototype
     return (find if find.answer is None else replace(find, answer=None, bound=None)), -1
+
+
+def _other_lead(
+    question: object, asked: SearchContext, find: SearchResult, smallest: Floats
+) -> tuple[SearchResult, float | None]:
+    """Say which lead to ask for where none was found with another; None where that is all."""
+    missing = asked.missing_lead
+    if asked.out_of_time():
+        return find, None
+    if asked.least < missing < np.inf:
+        return find, missing
+    if not asked.least or asked.below < np.inf:
+        return find, None
+    find = find.checked(question, asked)
+    if find.is_excluded:
+        return find, None
+    # There may be room for a smaller lead, or for none.
+    return find, _SHARE * asked.least if asked.least > smallest[0] else 0.0
 
 
 def _next_lead(

@@ -195,7 +195,7 @@ class BatchRun:
         if not at.size:
             return block.at
         x = self.rows[at]
-        at = at[self.rules.judged(x, x).good]
+        at = at[self.rules.keeps(x)]
         table.X[at] = self.rows[at]
         table.cost[at] = table.gap[at] = 0.0
         table.code[at] = CODES[Status.OPTIMAL]

@@ -239,7 +239,7 @@ def _held(seen: Sequence[tuple[View, Floats]]) -> NDArray[np.bool_]:
     for _, run in groupby(seen, key=lambda pair: id(pair[0].rules.template)):
         listed = list(run)
         x = np.concatenate([part for _, part in listed])
-        found.append(listed[0][0].rules.judged(x, x).good)
+        found.append(listed[0][0].rules.keeps(x))
     return np.concatenate(found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -78,7 +79,8 @@ class Acceptance:
     ) -> Accepted | None:
         """Take `y` for an answer if it has a wished-for label and meets every constraint.
 
-        Inequalities have to hold to the last digit if `strict`. On a grid there may be no room for
+        Inequalities have to hold to the last digit if `strict`, as searches ask for first, or but
+        for rounding, which is what counts. On a grid there may be no room for
         a margin: there the user's own `predict` is asked about every point. `judged` is what is
         known of the point already.
         """
@@ -96,6 +98,13 @@ class Acceptance:
             return found
         prototype = self.confirms(found, target_mask)
         return None if prototype is None else found._replace(prototype=prototype, is_confirmed=True)
+
+    def keeps(self, X: Floats) -> NDArray[np.bool_]:
+        """Say which inputs meet every constraint as they are, (n,).
+
+        They are where they are: what they miss by rounding alone they keep.
+        """
+        return self.judged(X, X, strict=False).good
 
     def judged(
         self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
@@ -169,9 +178,20 @@ class Acceptance:
             own = scores[:, target_mask].min(axis=1)
             slack = MARGIN_ROUNDING * (own + self.margin)
             if self.is_sure:
-                return np.asarray(won & (rival - own >= self.margin + slack))
+                sure = won & (rival - own >= self.margin + slack)
+                for i in np.flatnonzero(won & ~sure & (rival - own >= self.margin - slack)):
+                    sure[i] = self._leads_exactly(Y[i : i + 1], target_mask)
+                return np.asarray(sure)
             won = won & ((rival - own >= self.margin - slack) | (Y == X).all(axis=1))
         return won
+
+    def _leads_exactly(self, Y: Floats, target_mask: NDArray[np.bool_]) -> bool:
+        """Whether a row has the margin in rational numbers, and what a foreign model may hide."""
+        y, exact = Y[0], self.model.exact_distance
+        own = min(exact(y, int(i)) for i in np.flatnonzero(target_mask))
+        rivals = (exact(y, int(k)) for k in np.flatnonzero(~target_mask))
+        asked = Fraction(self.margin or 0.0) + Fraction(float(self.blur(Y)[0]))
+        return all(rival - own >= asked for rival in rivals)
 
     def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
         """Nearest prototype of rows whose label is wished for, as `is_assured` says, (n,).
@@ -296,6 +316,23 @@ class Acceptance:
             margin, scores = self.margin or 0.0, self.model.distances_of_checked(rows)
             least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
+
+    def missing_lead(self, y: Floats, target_mask: NDArray[np.bool_]) -> float:
+        """Lead to ask for where a point misses a confidence by rounding alone; inf elsewhere.
+
+        What is asked for at an input is too little where an answer lies much farther from the
+        prototypes: more digits are lost there.
+        """
+        if not self.is_sure:
+            return np.inf
+        missed = self.lead_at(y, target_mask) - (self.margin or 0.0)
+        least = float(self.least_margin(y[None, :])[0])
+        return least if abs(missed) <= least - (self.margin or 0.0) else np.inf
+
+    def lead_at(self, y: Floats, target_mask: NDArray[np.bool_]) -> float:
+        """By how much the nearest wished-for prototype is nearer than any other, in floats."""
+        scores = self.model.distances_of_checked(y[None, :])[0]
+        return float(scores[~target_mask].min(initial=np.inf) - scores[target_mask].min())
 
     @cached_property
     def ample(self) -> float:

@@ -1623,6 +1623,7 @@ class Asked:
             if rule["kind"] == "similarity":
                 theta = rule["theta"]
                 is_kept = (1 + theta) * scores[i] <= (1 - theta) * scores[k]
+                is_kept = is_kept and (scores[k] > 0 or theta == 0)
             elif rule["kind"] == "drift":
                 room, r = ahead - 4 * rule["radius"] ** 2, rule["radius"]
                 is_kept = room >= 0 and room**2 >= 16 * r**2 * scores[i]
@@ -1635,15 +1636,26 @@ class Asked:
         return True
 
     def _is_ruled_out(self, i: int) -> bool:
-        """Whether a rival can drift over prototype i, so that no distances differ by enough."""
-        rule, W = self.question.rule or {}, self.model.prototypes
-        for k in range(self.model.count) if rule.get("kind") == "drift" else ():
-            self.clock.look()
-            if self.model.labels[k] != self.model.labels[i]:
-                entries, unit = self.model.lifted(i, less(W[k], W[i]))
-                if Q(sum([a * a for a in entries]), unit**2) < 4 * Q(rule["radius"]) ** 2:
-                    return True
-        return False
+        """Whether a rival is too near prototype i for any answer to have the confidence.
+
+        A rival can drift over it, so that no distances differ by enough; or lies on it, so that no
+        similarity is above 0.
+        """
+        rule, labels = self.question.rule or {}, self.model.labels
+        others = [k for k in range(self.model.count) if labels[k] != labels[i]]
+        return any(self._is_too_near(i, k, rule) for k in (others if rule else []))
+
+    def _is_too_near(self, i: int, k: int, rule: dict[str, Any]) -> bool:
+        self.clock.look()
+        model, W = self.model, self.model.prototypes
+        if rule["kind"] == "drift":
+            entries, unit = model.lifted(i, less(W[k], W[i]))
+            return Q(sum([a * a for a in entries]), unit**2) < 4 * Q(rule["radius"]) ** 2
+        if rule["kind"] != "similarity" or not rule["theta"] or model.offsets[k] > model.offsets[i]:
+            return False
+        if model.factors[i] != model.factors[k]:
+            return False
+        return not any(model.lifted(i, less(W[k], W[i]))[0])
 
     def _steepness(self, i: int, k: int) -> Q:
         """How much a unit of noise changes the difference of scores; squared for the norm l2.

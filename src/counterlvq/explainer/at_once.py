@@ -126,7 +126,7 @@ class AtOnce:
         X = row[None, :]
         first = 0 if target is not None else int(model.nearest_of_checked(X)[0])
         ready = self._prepared(target, first)
-        if ready is None or (self.has_rules and not rules.judged(X, X).good[0]):
+        if ready is None or (self.has_rules and not rules.keeps(X)[0]):
             return None
         doubt = None if rules.says is None else RowDoubt(rules, X)
         nearest = int(model.nearest_of_checked(X)[0]) if doubt is None else doubt.nearest

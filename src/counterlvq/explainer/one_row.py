@@ -204,7 +204,7 @@ class OneRow(Asked):
     ) -> tuple[bool, float]:
         """Whether `shown` is an answer for `row` that costs at most `most`, and what it costs.
 
-        The constraints have to hold to the last digit, and the user's own model is asked.
+        Constraints have to hold as of any answer, and the user's own model is asked.
         """
         if isinstance(self.confidence, KeptApart):
             return self._check_apart(self.confidence, row, target, shown, most)
@@ -219,7 +219,7 @@ class OneRow(Asked):
         with np.errstate(all="ignore"):
             view = self.prepared_for(row)
             x, y = view.inner(row), view.inner(shown)
-            judged = view.rules.judged(y[None, :], x[None, :])
+            judged = view.rules.judged(y[None, :], x[None, :], strict=False)
             cost = float(judged.cost[0])
             if self.prices.takes_largest:
                 cost = largest_change(view, row, shown)[0]

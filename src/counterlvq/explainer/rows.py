@@ -239,7 +239,7 @@ def _breaks_rules(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
     if not isinstance(asked.prepared_for().answers, Exact):
         views = ((row, asked.prepared_for(row)) for row in rows)
         return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
-    out = ~asked.prepared_for().rules.judged(rows, rows).good
+    out = ~asked.prepared_for().rules.keeps(rows)
     for i in rows_outside(asked.constraints, asked.features, rows).tolist():
         view = asked.prepared_for(rows[i])
         out[i] = not view.holds(view.inner(rows[i]))

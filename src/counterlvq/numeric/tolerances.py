@@ -64,8 +64,8 @@ FAINT = 1e-100
 # --- What an answer may be off by: a point that misses by rounding becomes an answer --------------
 
 # How far a condition of the user may be off, relative to the numbers that meet in it: an equality,
-# which rarely holds to the last digit, and an inequality where it leaves no room at all. Points
-# that are off by less count as answers, and no proof on a grid excludes one that is.
+# which rarely holds to the last digit, and an inequality, which a sum of decimals may miss that is
+# its limit. Inputs and answers that are off by less keep it, and no proof on a grid excludes one.
 EQUALITY_ROUNDING = 2.0**-40
 INEQUALITY_ROUNDING = 2.0**-50
 # How far a margin may be off: like an equality it rarely holds to the last digit.
@@ -128,6 +128,9 @@ UNSEEN_SHARE = 2.0**-22
 # An answer with a confidence aims at so much more than it has to have, as a share of the scores
 # that meet: what is computed of it is rounded.
 CONFIDENT_CUSHION = 2.0**-34
+# Of what an answer has beyond a confidence, the share that is asked for next while that is seen in
+# the gap. That the answer has the confidence is decided exactly where it is close.
+FINER_CUSHION = 2.0**-5
 # A default margin that leaves more than CLOSED_GAP open is tried again at this share of itself.
 FINER_MARGIN = 2.0**-12
 # Share of the scores that meet in `predict` which its rounding can blur.
@@ -199,6 +202,9 @@ LEAST_UNIT = 1e-150
 AT_END = 1e-6
 POLISHED = 1e-10
 POLISH_RANK = 1e-13
+# A feature that rows see less than this beside others, in units of what features cost, is lost to a
+# solver that measures by cost.
+HARDLY_SEEN = 1e-6
 # What the center of an ellipsoid, by which a program is scaled, treats as dependent.
 FAR_CENTER = 1e-13
 # Eigenvalues, as a share of the largest number, that may be rounding of nothing: whether a sum is

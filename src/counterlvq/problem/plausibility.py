@@ -23,6 +23,8 @@ __all__ = ["Ellipsoid", "Plausible"]
 
 # Added to the variance of each column of a component, in units of the label's own variances.
 _THINNEST = 1e-3
+# What seeds the generators of NumPy.
+_MOST_STATES = 1 << 32
 
 
 class Ellipsoid(NamedTuple):
@@ -133,6 +135,12 @@ class Plausible(Constraint):
             raise InvalidInputError(
                 f"components is {told(components)}; expected a whole number of at least 1."
             )
+        state = index(random_state) if hasattr(type(random_state), "__index__") else -1
+        if not 0 <= state < _MOST_STATES:
+            raise InvalidInputError(
+                f"random_state is {told(random_state)}; expected a whole number from 0 to "
+                f"{_MOST_STATES - 1:,}, so that the same table gives the same ellipsoids."
+            )
         rows, keys = _numbers(X)
         labels = _labels(X, y, model, len(rows))
         found: list[Ellipsoid] = []
@@ -145,7 +153,7 @@ class Plausible(Constraint):
                     f"{rows.shape[1] + 2}, two more than there are columns. Leave out columns, "
                     f"or take a larger table."
                 )
-            found += _ellipsoids(mine, label, share, index(components), random_state)
+            found += _ellipsoids(mine, label, share, index(components), state)
         return cls(found, keys, float(share))
 
     def __repr__(self) -> str:

@@ -24,7 +24,14 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
 from counterlvq.numeric.restatement_error import Blur
-from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK, SAFE, SUM_UNDERFLOW, UNIT
+from counterlvq.numeric.tolerances import (
+    NO_ROOM,
+    RIVAL_CUSHION,
+    RIVAL_SLACK,
+    SAFE,
+    SUM_UNDERFLOW,
+    UNIT,
+)
 from counterlvq.problem.confidence import Confidence, no_numbers
 
 __all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
@@ -106,7 +113,8 @@ class RelativeSimilarity(KeptApart):
     That is ``(d_k - d_i) / (d_k + d_i)`` of the squared distances to the nearest prototype i of the
     answer's label and to any prototype k of another label: the measure by which LVQ rejects inputs
     that are too uncertain. With all classes as target an answer says what would make an input
-    certain. For shared and local metrics, whole numbers and levels.
+    certain. For shared and local metrics, whole numbers and levels. Where both distances are 0, at
+    prototypes of two labels that lie on each other, the similarity is 0.
 
     Parameters
     ----------
@@ -180,7 +188,23 @@ class RelativeSimilarity(KeptApart):
     def keeps(self, own: Fraction, other: Fraction) -> bool:
         """Whether squared distances to the prototype and to a rival are far enough apart."""
         theta = Fraction(self.theta)
-        return (1 + theta) * own <= (1 - theta) * other
+        # At two prototypes at once the similarity is 0.
+        return (1 + theta) * own <= (1 - theta) * other and (other > 0 or not theta)
+
+    def rules_out(self, model: PrototypeModel, i: int, k: int) -> bool:
+        """Whether a rival is as near as the prototype everywhere, so that no similarity is above 0.
+
+        Planes alone do not show it, for they leave the prototype itself.
+        """
+        if not self.theta or (model.offsets is not None and model.offsets[k] > model.offsets[i]):
+            return False
+        if not model.is_local:
+            way = model.prototypes[k] - model.prototypes[i]
+            if _length(model, way) > NO_ROOM * _longest(model, way):
+                return False  # far from it: no need to be exact
+            return not any(_image(model, _exact(model.prototypes[i]), model.prototypes[k]))
+        same_metric = np.array_equal(model.factors[i], model.factors[k])
+        return same_metric and np.array_equal(model.prototypes[i], model.prototypes[k])
 
     def implied_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
         """Find the implied rival that bounds the cell of i against k best at a point, (d,).
@@ -332,6 +356,14 @@ class Drift(KeptApart):
 
 def _length(model: PrototypeModel, way: Floats) -> float:
     return float(np.sqrt(_dot(model, way, way)))
+
+
+def _longest(model: PrototypeModel, way: Floats) -> float:
+    """Bound what the length of a direction is a difference of."""
+    if model.omegas is None or model.diagonal is not None:
+        return _length(model, way)
+    lifted = np.abs(model.shared_factor) @ np.abs(way)
+    return float(np.sqrt(lifted @ lifted))
 
 
 def _dot(model: PrototypeModel, one: Floats, other: Floats) -> float:

@@ -76,6 +76,10 @@ class LinearConditions:
         A[:, columns] = 0.0
         return LinearConditions(A, self.R, self.v - self.A[:, columns] @ y[columns], self.equality)
 
+    def among(self, chosen: NDArray[np.bool_]) -> LinearConditions:
+        """Keep some of the conditions."""
+        return LinearConditions(self.A[chosen], self.R[chosen], self.v[chosen], self.equality)
+
     def magnitude(self, y: Floats, x: Floats) -> Floats:
         """Size of the numbers that meet in each condition, the measure of its rounding."""
         size: Floats = np.abs(y) @ np.abs(self.A).T + np.abs(x) @ np.abs(self.R).T + np.abs(self.v)

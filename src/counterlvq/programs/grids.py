@@ -8,7 +8,7 @@ is always on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import inf, isfinite
@@ -168,6 +168,15 @@ class Grid:
         return Slacks(
             np.where(on, SHARE_OF_STEP * least, inf), np.where(is_rounded, INEQUALITY_ROUNDING, 0.0)
         )
+
+    def slacks_alone(self, columns: Sequence[int]) -> Slacks:
+        """As `slacks`, of conditions on one of these columns each, with a factor of 1."""
+        step, is_rounded = self.step[columns], self.parts[columns] > 1
+        if self.from_input is not None:
+            is_rounded |= self.from_input[columns]
+        is_rounded &= step > 0
+        most = np.where(step > 0, SHARE_OF_STEP * step / self.parts[columns], inf)
+        return Slacks(most, np.where(is_rounded, INEQUALITY_ROUNDING, 0.0))
 
 
 class Slacks(NamedTuple):

@@ -74,7 +74,7 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
         confidence=rule.words,
     )
     if best is None:
-        return _without_answer(asked, cells, out, row)
+        return _without_answer(asked, rule, cells, out, row)
     y = asked.prepared_for(row).inner(best.values)
     out = replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
     told = asked.prepared_for(row).rules.verdict(y[None, :])
@@ -222,15 +222,17 @@ class _Cell:
 
 
 def _without_answer(
-    asked: Asks, cells: Sequence[_Cell], out: Counterfactual, row: Floats
+    asked: Asks, rule: KeptApart, cells: Sequence[_Cell], out: Counterfactual, row: Floats
 ) -> Counterfactual:
     is_shown = all(cell.found.status is Status.INFEASIBLE for cell in cells)
     if is_shown:
         for cell in cells:
             cell.ask(find_clash=True)
     clashing = {id(item) for cell in cells for item in cell.found.conflict}
-    least = np.inf if is_shown else min(cell.bound for cell in cells)
-    out = taken_back(out, row, out.reason, lambda cf: least)
+    # Bounds of cells were proved up to what was found there, which is no answer: again, without.
+    out = taken_back(
+        out, row, out.reason, lambda cf: np.inf if is_shown else apart_verified(asked, rule, cf)
+    )
     return replace(
         out,
         status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,

@@ -140,6 +140,7 @@ class Search:
     _best: Accepted | None = field(init=False, default=None)
     _engines: dict[str, None] = field(init=False, default_factory=dict)
     _exclusions: list[Exclusion] = field(init=False, default_factory=list)
+    _unsettled: set[int] = field(init=False, default_factory=set)
 
     def answer(self) -> Accepted | None:
         """Look for the best answer, without a proof."""
@@ -309,7 +310,12 @@ class Search:
         if solution.outcome is Outcome.INFEASIBLE:
             self._exclude(prototype, asked, margin)
             return None if self.context.margin else self._attempt_touching(prototype, program)
-        return self._settled(prototype, asked, solution)
+        proof = self._settled(prototype, asked, solution)
+        if proof is None and prototype not in self._unsettled:
+            # What an engine took for a point may miss by its tolerance: there may be none.
+            self._unsettled.add(prototype)
+            self._exclude(prototype, asked, margin)
+        return proof
 
     def _attempt_touching(self, prototype: int, program: Program) -> Proof | None:
         """Solve without a margin: a cell may be touched only, and still win by its order."""

@@ -253,7 +253,9 @@ class MixedBranching(Branching):
         ends = np.where(rows > 0, lower, upper)
         terms = np.multiply(rows, ends, out=np.zeros_like(rows), where=rows != 0)
         size = np.abs(terms).sum(axis=1) + np.abs(right)
-        return bool((terms.sum(axis=1) > right + BROKEN_SHARE * size).any())
+        # Where little changes, what is left of a condition that just holds is rounding alone.
+        open_ = np.concatenate([program.blur, program.blur[program.b.size :]])
+        return bool((terms.sum(axis=1) > right + open_ + BROKEN_SHARE * size).any())
 
     def _rest(self, prototype: int, choice: Choice, point: Floats) -> Accepted | None:
         """Answer the question that a choice on the grid leaves, in one cell."""

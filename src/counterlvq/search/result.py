@@ -37,6 +37,7 @@ class SearchContext:
     open_share: float = 0.0  # of the cost, that this lead may leave open
     below: float = np.inf  # cost of an answer known from elsewhere: only cheaper ones are wanted
     _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
+    _missing: list[float] = field(init=False, default_factory=list, repr=False)
 
     @classmethod
     def begun(
@@ -69,7 +70,15 @@ class SearchContext:
         found = self.rules.accepts(y, self.x, self.target_mask, strict=strict)
         if found is None and len(self._refused) * y.nbytes < _MOST_REFUSED:
             self._refused.add(key)
+            missing = self.rules.missing_lead(y, self.target_mask)
+            if missing < np.inf:
+                self._missing.append(missing)
         return found
+
+    @property
+    def missing_lead(self) -> float:
+        """Least lead that a refused point would have needed; inf where none missed it closely."""
+        return min(self._missing, default=np.inf)
 
     def seconds_left(self) -> float:
         """Seconds until the limit; inf without one."""

@@ -17,7 +17,7 @@ from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
 from counterlvq.solvers.interruptible_runs import seconds_until
 from counterlvq.solvers.polish import polished
-from counterlvq.solvers.scaling import scaled
+from counterlvq.solvers.scaling import is_uneven, scaled
 from counterlvq.solvers.solution import Outcome, Solution
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ _ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 def solve(program: Program) -> Solution:
     """Solve any program of the canonical form by an interior-point method, then sharpen it."""
     found = _solved_in(program, 1.0)
+    if not (found.is_sharp or program.quadrics) and is_uneven(program):
+        # Rows that differ in such a feature alone look parallel, or contradictory.
+        evenly = _solved_in(program, 1.0, evenly=True)
+        if evenly.solution.outcome is Outcome.SOLVED:
+            return evenly.solution
     if found.is_sharp or found.solution.outcome is not Outcome.SOLVED:
         return found.solution
     if _SHORT < found.length < _LONG or not program.quadrics:
@@ -55,9 +60,9 @@ class _Found(NamedTuple):
     length: float = 0.0  # of the change, in the units that it was scaled to
 
 
-def _solved_in(program: Program, times: float) -> _Found:
+def _solved_in(program: Program, times: float, *, evenly: bool = False) -> _Found:
     """Solve a program in units of so many times those that scaling suggests."""
-    units = scaled(program, times)
+    units = scaled(program, times, evenly=evenly)
     if units is None:
         return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
     unit, way_back = units

@@ -16,7 +16,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.quadratic_forms import Factor, column_lengths
-from counterlvq.numeric.tolerances import FAR_CENTER
+from counterlvq.numeric.tolerances import FAR_CENTER, HARDLY_SEEN
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 
@@ -25,13 +25,15 @@ if TYPE_CHECKING:
 else:
     sparse = imported_later("scipy.sparse")
 
-__all__ = ["Scaling", "scaled"]
+__all__ = ["Scaling", "is_uneven", "scaled"]
 
 # No step is longer than this: its square must not overflow. A program whose numbers lie beyond is
 # scaled less well, which may cost an answer, never a bound.
 _LONGEST = 1e140
 # Entries of an ellipsoid up to which its center is looked for.
 _MOST_ENTRIES = 1 << 18
+# Rounds in which rows and columns are brought to one size; few are left uneven by more.
+_EVEN_ROUNDS = 20
 
 
 @final
@@ -58,21 +60,45 @@ class Scaling:
         )
 
 
-def scaled(program: Program, times: float = 1.0) -> tuple[Program, Scaling] | None:
+def scaled(
+    program: Program, times: float = 1.0, *, evenly: bool = False
+) -> tuple[Program, Scaling] | None:
     """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats.
 
-    `times` is what the step is multiplied by, once a solution has shown how long it is.
+    `times` is what the step is multiplied by, once a solution has shown how long it is. Features
+    are measured by what they cost or, `evenly`, so that all count about as much in the rows.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        unit, way_back = _scaled(program, times)
+        unit, way_back = _scaled(program, times, _even_units(program) if evenly else None)
     parts = (unit.w, unit.A, unit.b, unit.E, unit.e, way_back.columns, way_back.inequalities)
     if way_back.objective > 0 and all(np.isfinite(part).all() for part in parts):
         return unit, way_back
     return None
 
 
-def _scaled(program: Program, times: float) -> tuple[Program, Scaling]:
-    unit = _column_units(program)
+def is_uneven(program: Program) -> bool:
+    """Whether rows hardly see some feature beside others, in units of what features cost."""
+    rows = np.abs(np.concatenate([program.A, program.E])) * _column_units(program)
+    largest = rows.max(axis=1, keepdims=True, initial=0.0)
+    seen = (rows / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
+    return bool(((seen > 0) & (seen < HARDLY_SEEN)).any())
+
+
+def _even_units(program: Program) -> Floats:
+    """Divide rows and columns by the roots of their largest entries, in turn (Ruiz 2001)."""
+    rows = np.abs(np.concatenate([program.A, program.E]))
+    rows = rows[rows.any(axis=1)]
+    unit = np.ones(program.width)
+    for _ in range(_EVEN_ROUNDS):
+        rows = rows / np.sqrt(rows.max(axis=1, keepdims=True))
+        largest = rows.max(axis=0, initial=0.0)
+        share = 1.0 / np.sqrt(np.where(largest > 0, largest, 1.0))
+        rows, unit = rows * share, unit * share
+    return unit
+
+
+def _scaled(program: Program, times: float, even: Floats | None) -> tuple[Program, Scaling]:
+    unit = _column_units(program) if even is None else even
     size_A = _row_sizes(program.A * unit, program.b)
     size_E = _row_sizes(program.E * unit, program.e)
     lower, upper = program.lower / unit, program.upper / unit
@@ -86,6 +112,10 @@ def _scaled(program: Program, times: float) -> tuple[Program, Scaling]:
     step = min(step * times, _LONGEST)
     columns = step * unit
     objective = step if program.w.any() else step**2
+    if even is not None:  # what a unit costs is not 1 there
+        price = float((program.w * unit).max(initial=0.0))
+        dearest = float((column_lengths(program.L) * unit).max(initial=0.0))
+        objective *= max(price, dearest**2) or 1.0
     quadrics, sizes = _scaled_quadrics(program.quadrics, columns)
     way_back = Scaling(columns, objective, step * size_A, step * size_E, sizes)
     return (
