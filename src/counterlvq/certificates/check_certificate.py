@@ -212,6 +212,7 @@ SHAPES: dict[str, Any] = {
                       "center": ["number", "variable"], "linear": ["number", "variable"],
                       "value": "number"},
         "plausible": {"columns": ["number column", "variable"], "ellipsoids": ["ellipsoid"]},
+        "ways": {"column": "level column", "allowed": [["code"]]},
     }),
     "ellipsoid": {"class": "class", "square": "square", "center": ["number", "variable"],
                   "value": "number", "flat": [(["number", "variable"], "number")]},
@@ -590,8 +591,12 @@ class Question:
         """Refuse what a constraint cannot mean."""
         kind, parts = item["kind"], [item, item.get("when", {}), *item.get("then", ())]
         for rule in [part for part in parts if "allowed" in part]:
-            if max(rule["allowed"], default=INF) >= self.columns[rule["column"]].levels:
+            lists = rule["allowed"] if kind == "ways" else [rule["allowed"]]
+            most = max(max(codes, default=INF) for codes in lists) if lists else INF
+            if most >= self.columns[rule["column"]].levels:
                 raise Refused("a rule allows no level, or one that its column does not have")
+        if kind == "ways" and len(item["allowed"]) != self.columns[item["column"]].levels:
+            raise Refused("a rule about ways does not say where each level may go")
         if kind == "implies" and not item["then"]:
             raise Refused("an implication has nothing in its 'then'")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
@@ -860,12 +865,13 @@ class Seen:
             size, is_equal = sum(map(abs, old), abs(item["value"])), item["sense"] == "=="
             give = EQUALITY if is_equal else INEQUALITY
             yield Row(new, item["value"] - sum(old, ZERO), size, is_equal, give)
-        elif kind in ("stays", "levels"):
-            span, allowed = self.spans[item["column"]], {*item.get("allowed", ())}
+        elif kind in ("stays", "levels", "ways"):
+            span, listed = self.spans[item["column"]], item.get("allowed", ())
+            allowed = {*(listed[self.own[item["column"]]] if kind == "ways" else listed)}
             pairs = zip(span, self.codes[item["column"]], strict=True)
             gone = [c for c, code in pairs if code not in allowed]
             yield from (Row({c: ONE}, ZERO, ZERO, True, EQUALITY) for c in gone)
-            if kind == "levels" and self.own[item["column"]] not in allowed:
+            if kind != "stays" and self.own[item["column"]] not in allowed:
                 yield Row(dict.fromkeys(span, ONE), ONE, ONE, True, EQUALITY)
         elif kind == "seen":
             x = self.x[item["column"]]
