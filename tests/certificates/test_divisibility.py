@@ -11,6 +11,7 @@ import pytest
 import counterlvq as clvq
 from tests.support.certificate_corpus import told
 from tests.support.quick import some
+from tests.support.vipr_reader import proved
 
 PLACES = [[1.0, 1.0], [9.0, 9.0], [3.0, 7.0], [8.0, 2.0]]
 LABELS = ["no", "yes", "no", "yes"]
@@ -142,6 +143,12 @@ def test_long_lines_of_fractions_and_of_lost_ties_take_no_boxes(
     clvq.save_certificate(cf, path, explainer)
     assert all(verdict.verified for verdict in clvq.verify_certificates(path))
     assert [line.split()[0] for line in told(path)] == ["VERIFIED"]
+
+
+def test_files_for_vipr_divide_rows_by_their_common_divisor(tmp_path: Path) -> None:
+    sums(3, -30001, COSTS["absolute"]).explain_batch([[0.0] * 3], "yes").save_vipr(tmp_path / "p")
+    (path,) = (tmp_path / "p").glob("*.vipr")
+    assert 30000.999 < proved(path.read_text()).lower <= 30001
 
 
 def test_inputs_off_the_grid_may_lie_between_values_of_a_sum() -> None:
