@@ -1,4 +1,4 @@
-"""Sums over whole numbers whose common divisor forbids what the conditions ask for."""
+"""Sums over whole numbers whose common divisor forbids some of what conditions leave."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from counterlvq.certificates.check_certificate import Clock, has_whole_solution
 from counterlvq.certificates.divisibility import _clash, _Sum
 from tests.support.certificate_corpus import told
 from tests.support.quick import some
+from tests.support.vipr_reader import proved
 
 PLACES = [[1.0, 1.0], [9.0, 9.0], [3.0, 7.0], [8.0, 2.0]]
 LABELS = ["no", "yes", "no", "yes"]
@@ -152,3 +153,108 @@ def test_real_numbers_and_inputs_off_the_grid_are_left_alone() -> None:
     off = clvq.Features([clvq.Feature("a", "whole", step=2), clvq.Feature("b", "whole", step=2)])
     explainer = clvq.Explainer(model("local"), constraints=["a + b == 17"], features=off)
     assert explainer.explain([1, 1], "yes").x.sum() == 17
+
+
+def sums(n: int, most: float, cost: clvq.Manhattan | clvq.Euclidean) -> clvq.Explainer:
+    """Twice a sum of n whole numbers is limited, and has to be below half of that of "yes"."""
+    names = list("abcd")[:n]
+    prototypes = [[0.0] * n, [-20000.0] * n]
+    return clvq.Explainer(
+        clvq.PrototypeModel(prototypes, ["no", "yes"], feature_names=names),
+        cost,
+        [clvq.Linear(dict.fromkeys(names, 2), "<=", 2 * most + 1)],
+        features=clvq.Features([clvq.Feature(name, "whole") for name in names]),
+    )
+
+
+def least_of_sum(total: int, n: int, cost: str) -> int:
+    """Cost of n whole numbers of a sum: as even as they can be, for squares."""
+    if cost == "absolute":
+        return abs(total)
+    each, rest = divmod(abs(total), n)
+    return rest * (each + 1) ** 2 + (n - rest) * each**2
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize(("n", "most"), [(2, -30001), (2, -11), (3, -30000), (4, -30000)])
+def test_long_lines_of_fractions_and_of_lost_ties_take_no_boxes(
+    n: int, most: int, cost: str, tmp_path: Path
+) -> None:
+    """``2 a + 2 b <= -60001`` holds up to -60002; of equal scores the first prototype wins."""
+    explainer = sums(n, most, COSTS[cost])
+    cf = explainer.explain([0.0] * n, "yes")
+    assert cf.status == "optimal"
+    assert cf.cost == least_of_sum(min(most, -10000 * n - 1), n, cost)
+    assert sum(len(tree.prices) for tree in cf.certificate.trees) < 20
+    assert explainer.verify(cf) == cf.lower_bound
+    path = tmp_path / "certificate.jsonl"
+    clvq.save_certificate(cf, path, explainer)
+    assert all(verdict.verified for verdict in clvq.verify_certificates(path))
+    assert [line.split()[0] for line in told(path)] == ["VERIFIED"]
+
+
+def test_files_for_vipr_divide_rows_by_their_common_divisor(tmp_path: Path) -> None:
+    sums(3, -30001, COSTS["absolute"]).explain_batch([[0.0] * 3], "yes").save_vipr(tmp_path / "p")
+    (path,) = (tmp_path / "p").glob("*.vipr")
+    assert 30000.999 < proved(path.read_text()).lower <= 30001
+
+
+def test_inputs_off_the_grid_may_lie_between_values_of_a_sum() -> None:
+    """What stays where it lies is odd: ``a + b <= 5`` holds at 5, and not at 4 only."""
+    whole = clvq.Features([clvq.Feature("a", "whole", step=2), clvq.Feature("b", "whole", step=2)])
+    explainer = clvq.Explainer(
+        clvq.PrototypeModel([[3, 8], [3, 0]], ["no", "yes"], feature_names=["a", "b"]),
+        constraints=["a + b <= 5"],
+        features=whole,
+    )
+    rows = [[3, 8], [2, 8], [3, 8]]
+    batch = explainer.explain_batch(rows, "yes")
+    assert batch.X.tolist() == [[3, 2], [2, 2], [3, 2]]
+    assert batch.cost.tolist() == [6, 6, 6]
+    singles = [explainer.explain(row, "yes").lower_bound for row in rows]
+    assert batch.lower_bound.tolist() == singles
+
+
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("seed", some(range(40), quick=8))
+def test_answers_under_common_divisors_against_enumeration(
+    cost: str, seed: int, tmp_path: Path
+) -> None:
+    """Whole prototypes and rows with common factors, ties lost and won, inputs off the grid."""
+    rng = np.random.default_rng(seed)
+    places, labels = rng.integers(-9, 10, (4, 2)) * rng.choice([1, 2]), ["no", "yes", "yes", "no"]
+    steps = rng.choice([1, 1, 2, 3], 2)
+    start = rng.integers(-6, 7, 2) * steps + (rng.random(2) < 0.2)
+    factors = rng.integers(1, 4, (2, 2)) * rng.choice([-2, 2, 3, 0.5], 2)[:, None]
+    most = np.rint(factors @ start + rng.integers(-9, 10, 2)) + rng.choice([0, 0.25, 0.5], 2)
+    ends = [clvq.Bounds(name, -15, 15) for name in "ab"]
+    rows = [
+        clvq.Linear(dict(zip("ab", row, strict=True)), "<=", value)
+        for row, value in zip(factors.tolist(), most.tolist(), strict=True)
+    ]
+    features = [clvq.Feature(n, "whole", step=int(s)) for n, s in zip("ab", steps, strict=True)]
+    explainer = clvq.Explainer(
+        clvq.PrototypeModel(places, labels, feature_names=["a", "b"]),
+        COSTS[cost],
+        [*ends, *rows],
+        features=clvq.Features(features),
+    )
+    values = [
+        [v for v in range(-15, 16) if v % s == 0] + [x] for s, x in zip(steps, start, strict=True)
+    ]
+    for target in ("yes", "no"):
+        found = []
+        for point in product(*values):
+            scores = ((places - np.array(point)) ** 2).sum(axis=1)  # exact: multiples of a quarter
+            if labels[int(scores.argmin())] == target and (factors @ point <= most).all():
+                away = np.abs(np.array(point) - start)
+                found.append(away.sum() if cost == "absolute" else (away**2).sum())
+        cf = explainer.explain(start, target)
+        assert cf.status == ("optimal" if found else "infeasible")
+        assert not found or cf.cost == min(found)
+        assert cf.lower_bound <= min(found, default=np.inf)
+        path = tmp_path / f"{target}.jsonl"
+        clvq.save_certificate(cf, path, explainer)
+        assert [line.split()[0] for line in told(path)] == ["VERIFIED"]
+        batch = explainer.explain_batch([start, start], target, n_jobs=2)
+        assert batch.lower_bound.tolist() == [cf.lower_bound] * 2

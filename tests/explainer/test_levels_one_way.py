@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
+from tests.support.certificate_corpus import told
 
 RATINGS = ["poor", "fair", "good", "best"]  # not in the order of the alphabet
 MONTHS = [36, 12, 60]  # not in the order of numbers
@@ -122,10 +124,24 @@ def test_levels_without_an_order_go_no_way() -> None:
         clvq.Explainer(model, constraints=[clvq.Decrease("paid")], features=features)
 
 
-def test_certificate_files_have_no_kind_for_it(tmp_path: Path) -> None:
-    model = clvq.PrototypeModel([[0.0], [2.0]], ["no", "yes"], feature_names=["rating"])
-    rating = clvq.Feature("rating", levels=[0, 1, 2], change="increase")
-    explainer = clvq.Explainer(model, features=clvq.Features([rating]))
-    cf = explainer.explain([0], target="yes")
-    with pytest.raises(clvq.NotSupportedError, match="go one way only, such as those of 'rating'"):
-        clvq.save_certificate(cf, tmp_path / "proof.jsonl", explainer)
+@pytest.mark.parametrize("way", ["increase", "decrease"])
+def test_files_say_where_each_level_may_go(way: str, tmp_path: Path) -> None:
+    """Numbers as levels, from each of them to each label, to the exact checker's satisfaction."""
+    lists = {"increase": [[0, 1, 2], [1, 2], [2]], "decrease": [[0], [0, 1], [0, 1, 2]]}
+    model = clvq.PrototypeModel(
+        [[5.0, 1.0], [24.0, 3.0], [60.0, 2.0]], ["a", "b", "c"], feature_names=["months", "cards"]
+    )
+    months = clvq.Feature("months", levels=[5, 24, 60], change=way)
+    cards = clvq.Feature("cards", lower=1, upper=2.6)
+    explainer = clvq.Explainer(model, features=clvq.Features([months, cards]))
+    path, statuses = tmp_path / "proof.jsonl", set()
+    for x, target in product(([5, 1.0], [24, 3.0], [60, 2.5]), "abc"):
+        cf = explainer.explain(x, target)
+        statuses.add(str(cf.status))
+        clvq.save_certificate(cf, path, explainer)
+        assert all(verdict.verified for verdict in clvq.verify_certificates(path))
+        assert [line.split()[0] for line in told(path)] == ["VERIFIED"]
+        stated = json.loads(path.read_text().splitlines()[0])["question"]["constraints"]
+        (rule,) = [each for each in stated if each["kind"] == "ways"]
+        assert rule["allowed"] == lists[way]
+    assert {"optimal", "infeasible"} <= statuses

@@ -30,7 +30,7 @@ from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.box_trees import PackedTrees, Pieces
 from counterlvq.row_models import RowModels
 from counterlvq.search.compiled_boxes import CompiledBoxes, takes_strictly
-from counterlvq.search.strategies import Strategy
+from counterlvq.search.strategies import BranchAndBound, Strategy
 from counterlvq.solvers.branching import branch_rows
 from counterlvq.solvers.compiled import Code
 from counterlvq.types import Status
@@ -179,13 +179,13 @@ class MixedRun:
                     stays = mask[nearest[part]] & may_stay[part]
                     self._keep(table, group[part[stays]])
                     rest = part[~stays]
-                    prepared = view.answers.prepared(mask) if rest.size else None
-                    kernel = getattr(prepared, "kernel", None)
-                    if kernel is None:
-                        left.append(group[rest])
-                    else:
-                        asked = certain[here][rest]
-                        units.append(_Unit(view, mask, kernel, group[rest], x[rest], asked))
+                    for kernel, own in _kernels(view.answers, mask, x[rest]):
+                        some = rest[own]
+                        if kernel is None:
+                            left.append(group[some])
+                        else:
+                            asked = certain[here][some]
+                            units.append(_Unit(view, mask, kernel, group[some], x[some], asked))
             left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
 
@@ -231,6 +231,17 @@ class MixedRun:
         table.cost[at] = table.gap[at] = 0.0
         table.mark(at, Status.OPTIMAL)
         table.prototype[at] = table.nearest[at]
+
+
+def _kernels(
+    answers: Strategy, mask: NDArray[np.bool_], x: Floats
+) -> Iterator[tuple[CompiledBoxes | None, NDArray[np.intp]]]:
+    """Divide rows by the compiled search that takes them; None for those that none does."""
+    if isinstance(answers, BranchAndBound):
+        for part, rows in answers.divided(x) if len(x) else ():
+            yield part.prepared(mask).kernel, rows
+    else:
+        yield None, np.arange(len(x))
 
 
 def _held(seen: Sequence[tuple[View, Floats]]) -> NDArray[np.bool_]:
@@ -300,9 +311,11 @@ class _Solving:
                 if number not in pieces:
                     first = int(self.starts[number])
                     pieces[number] = unit.kernel.pieces_at(unit.x, room, first)
+                # Steps lead by more than that on their own: no open gap is put down to it.
+                least = np.maximum(self.least, unit.kernel.lead) if unit.kernel.lead else self.least
                 done = branch_rows(
                     room, unit.kernel.flat.stated, self.x, slice(done, end), self.rules.margin,
-                    self.least, Y, code, pieces[number],
+                    least, Y, code, pieces[number],
                 )  # fmt: skip
                 if done < end:
                     break
@@ -432,7 +445,8 @@ class _Solving:
             if stated is not None:
                 stated = replace(stated, first=stated.first - rows.start)
             work = flat.work(trees, work)
-            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated, work)
+            led_by = leads[here] + unit.kernel.lead
+            out[here] = flat.bounds(x[here], caps[here], led_by, targets, own, stated, work)
         return out
 
     def _leads(self, part: slice, caps: Floats) -> Floats:

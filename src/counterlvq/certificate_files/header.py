@@ -227,7 +227,7 @@ def _plausible(item: Plausible, features: Features, classes: list[Any]) -> Value
 def _conditions(condition: Condition, features: Features) -> list[Values]:
     if isinstance(condition, LinearConditions):
         return _rows(condition, features)
-    if isinstance(condition, LevelRule | ValueRule):
+    if isinstance(condition, LevelRule | LevelWay | ValueRule):
         return [_rule(condition)]
     if isinstance(condition, Implication):
         then = condition.then
@@ -237,12 +237,6 @@ def _conditions(condition: Condition, features: Features) -> list[Values]:
         return [_quadratic(condition)]
     if isinstance(condition, LargestChange):
         return _heights(condition, features)
-    if isinstance(condition, LevelWay):
-        raise NotSupportedError(
-            f"certificate files have no kind for levels that go one way only, such as those of "
-            f"{features.columns[condition.column].name!r}. Verify such answers with "
-            f"`explainer.verify`."
-        )
     return _least(condition, features)
 
 
@@ -291,8 +285,11 @@ def _entries(row: Floats) -> list[list[Any]]:
     return [[int(j), float(row[j])] for j in np.flatnonzero(row)]
 
 
-def _rule(rule: LevelRule | ValueRule) -> Values:
+def _rule(rule: LevelRule | LevelWay | ValueRule) -> Values:
     column = int(rule.column)
+    if isinstance(rule, LevelWay):
+        allowed = [sorted(map(int, codes)) for codes in rule.codes]
+        return {"kind": "ways", "column": column, "allowed": allowed}
     if isinstance(rule, LevelRule):
         return {"kind": "levels", "column": column, "allowed": sorted(map(int, rule.codes))}
     parts = []

@@ -20,6 +20,7 @@ from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.programs.conditions import (
     Implication,
     LevelRule,
+    LevelWay,
     LinearConditions,
     QuadraticCondition,
     StatedQuadratic,
@@ -200,6 +201,8 @@ def _condition(item: Values, features: Features) -> Condition:
         return _rows([item], width)
     if item["kind"] in ("levels", "values"):
         return _rule(item, width)
+    if item["kind"] == "ways":
+        return LevelWay(item["column"], tuple(map(frozenset, item["allowed"])))
     if item["kind"] == "implies":
         then = item["then"]
         is_rule = then[0]["kind"] == "levels"

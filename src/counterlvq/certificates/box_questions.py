@@ -66,6 +66,8 @@ class BoxQuestion:
     blur_within: Callable[[Floats], float] | None = None
     # What compiled proofs rest on, of the same template; None where there are none.
     flat: FlatGrounds | None = None
+    # Lead over every rival that steps of whole numbers bring about; none where there is a margin.
+    lead: float = 0.0
     _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
     _problems: dict[tuple[int, tuple[bool, ...]], NonconvexProgram] = field(
         init=False, default_factory=dict, repr=False
@@ -151,7 +153,7 @@ class BoxQuestion:
                 forms = self.view.forms(prototype)
             known = NonconvexProgram(
                 self._program(applying), forms.loosened(self.blur), forms.r.size
-            )
+            ).tightened(self.lead)
             self._problems[prototype, applying] = known
         if box is None or self.template.is_continuous or isinstance(self.cells, SharedCells):
             return known
@@ -330,7 +332,7 @@ class BoxQuestion:
         if as_told or covering.is_finite or not np.isfinite([margin, farther, self.blur]).all():
             return False
         # As in the forms: what `predict` may overlook is taken off, here and farther away.
-        led_by = Fraction(margin) - Fraction(farther) - Fraction(self.blur)
+        led_by = Fraction(margin) + Fraction(self.lead) - Fraction(farther) - Fraction(self.blur)
         if isinstance(self.cells, LocalCells):
             told = (self.x, prototype, problem, prices, led_by)
             return prices.charges_conditions_alone and contradicts_by_curves(self.cells, *told)
@@ -375,7 +377,7 @@ class BoxQuestion:
         X, caps, within = self.x[None, :], np.array([cap]), np.array([self.blur])
         if self.blur_within is not None:
             within = np.array([self.blur_within(reach_at(flat.stated, X, caps)[0])])
-        leads = leads_asked(margin, np.array([self.blur]), within, caps)
+        leads = leads_asked(margin + self.lead, np.array([self.blur]), within, caps)
         targets = Targets.of(cells.targets, cells.rivals, cells.model.n_prototypes)
         return float(flat.bounds(X, caps, leads, targets, trees)[0])
 

@@ -212,6 +212,7 @@ SHAPES: dict[str, Any] = {
                       "center": ["number", "variable"], "linear": ["number", "variable"],
                       "value": "number"},
         "plausible": {"columns": ["number column", "variable"], "ellipsoids": ["ellipsoid"]},
+        "ways": {"column": "level column", "allowed": [["code"]]},
     }),
     "ellipsoid": {"class": "class", "square": "square", "center": ["number", "variable"],
                   "value": "number", "flat": [(["number", "variable"], "number")]},
@@ -590,8 +591,12 @@ class Question:
         """Refuse what a constraint cannot mean."""
         kind, parts = item["kind"], [item, item.get("when", {}), *item.get("then", ())]
         for rule in [part for part in parts if "allowed" in part]:
-            if max(rule["allowed"], default=INF) >= self.columns[rule["column"]].levels:
+            lists = rule["allowed"] if kind == "ways" else [rule["allowed"]]
+            most = max(max(codes, default=INF) for codes in lists) if lists else INF
+            if most >= self.columns[rule["column"]].levels:
                 raise Refused("a rule allows no level, or one that its column does not have")
+        if kind == "ways" and len(item["allowed"]) != self.columns[item["column"]].levels:
+            raise Refused("a rule about ways does not say where each level may go")
         if kind == "implies" and not item["then"]:
             raise Refused("an implication has nothing in its 'then'")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
@@ -860,12 +865,13 @@ class Seen:
             size, is_equal = sum(map(abs, old), abs(item["value"])), item["sense"] == "=="
             give = EQUALITY if is_equal else INEQUALITY
             yield Row(new, item["value"] - sum(old, ZERO), size, is_equal, give)
-        elif kind in ("stays", "levels"):
-            span, allowed = self.spans[item["column"]], {*item.get("allowed", ())}
+        elif kind in ("stays", "levels", "ways"):
+            span, listed = self.spans[item["column"]], item.get("allowed", ())
+            allowed = {*(listed[self.own[item["column"]]] if kind == "ways" else listed)}
             pairs = zip(span, self.codes[item["column"]], strict=True)
             gone = [c for c, code in pairs if code not in allowed]
             yield from (Row({c: ONE}, ZERO, ZERO, True, EQUALITY) for c in gone)
-            if kind == "levels" and self.own[item["column"]] not in allowed:
+            if kind != "stays" and self.own[item["column"]] not in allowed:
                 yield Row(dict.fromkeys(span, ONE), ONE, ONE, True, EQUALITY)
         elif kind == "seen":
             x = self.x[item["column"]]
@@ -1513,6 +1519,8 @@ class Asked:
             raise Refused("no prototype has a wished-for label")
         self.sides = self._sides()
         self.slacks = self._slacks()
+        self.rights = [self._right(row) for row in self.seen.rows]
+        self.leads: dict[tuple[int, int], Q] = {}
         self.roots: dict[End, Box | None] = {}
 
     def proof(self, item: Any) -> Told:
@@ -1683,6 +1691,24 @@ class Asked:
             found = found / root(found)  # rounded down
         return Q(rule["radius"]) * found
 
+    def stepped_lead(self, i: int, k: int) -> Q:
+        """By how much score k exceeds score i wherever i wins: as above, or by steps of numbers.
+
+        Over whole numbers the difference of two scores is that at the input and some multiple of a
+        common divisor. It is at most minus the lead, and below 0 where k is the first of the two.
+        """
+        if (i, k) not in self.leads:
+            lead = self.leads[i, k] = self.lead(i, k)
+            slope = {c: a for c, a in enumerate(self.seen.slope(i, k)) if a}
+            is_exact = not (self.margin or self.is_told or self.model.is_local)
+            if is_exact and slope and all(map(self._is_whole, slope)):
+                divisor, over = self._divisor(slope), self.seen.scores[i] - self.seen.scores[k]
+                least = -over - divisor * ((-lead - over) // divisor)
+                if least == 0 and k < i and self.question.rule is None:
+                    least = divisor
+                self.leads[i, k] = least
+        return self.leads[i, k]
+
     def part(self, label: int, number: int | None, only: list[int] | None = None) -> Asked:
         """Ask about one label, and one ellipsoid of it; its rivals are those of any other label."""
         question = self.question
@@ -1757,6 +1783,32 @@ class Asked:
             sizes.append(far if isinstance(far, Q) else abs(x))
         return [row.slack(sizes) if self.question.is_loosened else ZERO for row in self.seen.rows]
 
+    def _right(self, row: Row) -> Q:
+        """Lower the right-hand side of an inequality to a value that its sum can have.
+
+        What may be missed of it, and what values may be off their grid, counts as met.
+        """
+        if row.equality or not row.new or not all(map(self._is_whole, row.new)):
+            return row.value
+        parts = [abs(a) * allowed.most_near for c, a in row.new.items()
+                 if (allowed := self.seen.allowed[c]) is not None]  # fmt: skip
+        divisor = self._divisor(row.new)
+        return min(row.value, divisor * ((row.value + min(parts) + sum(parts)) // divisor))
+
+    def _divisor(self, form: Form) -> Q:
+        """Find the greatest common divisor of what steps of some coordinates add to a sum."""
+        divisor = ZERO
+        for c, a in form.items():
+            self.clock.look()
+            allowed, start = self.seen.allowed[c], self.seen.start[c]
+            assert allowed is not None  # it is whole
+            # Where doubles lie further apart than 1, that next to a multiple of a step may be none.
+            is_near = all(-(2**53) < start + side[c] < 2**53 for side in self.sides)
+            part = abs(a) * (allowed.step if is_near else 1)
+            over = divisor.denominator * part.denominator
+            divisor = Q(gcd(int(divisor * over), int(part * over)), over)
+        return divisor
+
     def root_box(self, cap: End) -> Box | None:
         """Box of all changes that cost at most `cap`; None if it is empty."""
         if cap not in self.roots:
@@ -1817,10 +1869,10 @@ class Asked:
             if found is None:
                 return None
             before, (low, high) = found, (list(found[0]), list(found[1]))
-            for row, slack in zip(seen.rows, self.slacks, strict=True):
+            for row, right, slack in zip(seen.rows, self.rights, self.slacks, strict=True):
                 self.clock.look()
                 if (len(row.new) > 1 or row.when) and (row.when is None or row.when((low, high))):
-                    value = row.value - row.left(seen.start)
+                    value = right - row.left(seen.start)
                     _propagate(row.new, value + slack, low, high)
                     if row.equality:
                         other = {c: -a for c, a in row.new.items()}
@@ -1947,13 +1999,13 @@ class Asked:
                 out.constant += y * self.lead(i, k)
             elif y > 0:
                 slope = enumerate(seen.slope(i, k))
-                out.plus(y, slope, scores[i] - scores[k] + self.lead(i, k))
+                out.plus(y, slope, scores[i] - scores[k] + self.stepped_lead(i, k))
         self._add_rules(out, i, told)
         for n, y in told.get("rows", {}).items():
             row = seen.rows[n]
             self.clock.look()
             if (y > 0 or row.equality) and (row.when is None or row.when(box)):
-                out.plus(y, row.new.items(), row.left(seen.start) - row.value)
+                out.plus(y, row.new.items(), row.left(seen.start) - self.rights[n])
                 out.constant -= abs(y) * self.slacks[n]
         for n, y in told.get("quadratics", {}).items():
             if y > 0:
@@ -2265,13 +2317,13 @@ class Asked:
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
         charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
         is_plain = not self.margin and not self.is_told and self.question.rule is None
-        strict = is_plain and any(k < i for k in charged)
+        strict = is_plain and any(k < i and not self.stepped_lead(i, k) for k in charged)
         return INF if value > 0 or (value == 0 and strict) else ZERO
 
     def _single(self, i: int, k: int) -> End:
         """Cost of overtaking one rival: what is missing over what a unit of cost can gain."""
         seen, (low, high) = self.seen, self.sides
-        behind = seen.scores[i] - seen.scores[k] + self.lead(i, k)
+        behind = seen.scores[i] - seen.scores[k] + self.stepped_lead(i, k)
         n = [ZERO if low[c] == high[c] == 0 else s for c, s in enumerate(seen.slope(i, k))]
         if behind <= 0:
             return ZERO

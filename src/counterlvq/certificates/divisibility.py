@@ -14,6 +14,7 @@ from math import ceil, floor, gcd, inf
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import WHOLE_DOUBLES
@@ -21,7 +22,7 @@ from counterlvq.programs.grids import Grid
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 
-__all__ = ["no_whole_numbers_meet"]
+__all__ = ["common_divisor", "has_whole_steps", "no_whole_numbers_meet"]
 
 # Sums are solved together as long as whole numbers have no more bits than this.
 _MOST_BITS = 4096
@@ -33,9 +34,7 @@ def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> 
     Conditions on the same sum, from below and from above, count together.
     """
     step = np.where(grid.step > 0, grid.step, 1.0)
-    is_whole = (grid.step > 0) & (grid.parts == 1.0) & (np.fmod(x, step) == 0.0)
-    if grid.from_input is not None:
-        is_whole &= ~grid.from_input
+    is_whole = has_whole_steps(grid) & (np.fmod(x, step) == 0.0)
     far = np.maximum(np.abs(x + box.lower), np.abs(x + box.upper))
     step = np.where(far < WHOLE_DOUBLES, step, 1.0)
     limits: dict[bytes, tuple[Floats, float, float]] = {}
@@ -54,6 +53,14 @@ def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> 
         if np.isfinite(least) and np.isfinite(most)
     ]
     return any(each.has_no_value for each in sums) or _clash(sums)
+
+
+def has_whole_steps(grid: Grid) -> NDArray[np.bool_]:
+    """Which columns have values that are multiples of whole steps, (d,)."""
+    is_whole = (grid.step > 0) & (grid.parts == 1.0)
+    if grid.from_input is not None:
+        is_whole &= ~grid.from_input
+    return np.asarray(is_whole)
 
 
 def _limited(program: Program) -> list[tuple[Floats, float, float]]:
@@ -90,7 +97,7 @@ class _Sum(NamedTuple):
     @property
     def divisor(self) -> Fraction:
         """What all values are multiples of."""
-        return reduce(_common_divisor, map(abs, self.apart.values()))
+        return reduce(common_divisor, map(abs, self.apart.values()))
 
     @property
     def has_no_value(self) -> bool:
@@ -151,6 +158,7 @@ def _sum_of_products(one: Floats, other: Floats) -> Fraction:
     return sum((Fraction(a) * Fraction(b) for a, b in pairs), Fraction(0))
 
 
-def _common_divisor(one: Fraction, other: Fraction) -> Fraction:
+def common_divisor(one: Fraction, other: Fraction) -> Fraction:
+    """Return the largest number that both are whole multiples of."""
     of = one.denominator * other.denominator
     return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), of)

@@ -4,15 +4,16 @@ Cheung, Gleixner, Steffy: Verifying integer programming results (2017). One prob
 prototype: the least absolute cost of a change into its closed cell, in rational numbers, with a
 derivation of its bound. A sum of conditions is a step `lin`; a cut between two whole numbers is a
 step `uns` over two assumptions; a side that follows from a row and other sides, rounded to a whole
-number, is a step `rnd`. Ties and equalities need no point of solution: a bound from below is all
-that is claimed.
+number, is a step `rnd`, and so is a row over whole numbers that have a common divisor. Ties and
+equalities need no point of solution: a bound from below is all that is claimed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import gcd, lcm
 from typing import Any, NamedTuple, final
 
 from counterlvq.certificates import check_certificate as checker
@@ -213,6 +214,11 @@ def _written(row: _Row) -> str:
     return f"{row.name} {row.sense} {row.right} {len(row.terms)}  {terms}"
 
 
+def _common_divisor(terms: Iterable[Fraction]) -> Fraction:
+    over = lcm(*(a.denominator for a in terms))
+    return Fraction(gcd(*(int(a * over) for a in terms)), over)
+
+
 class _Shown(NamedTuple):
     """What a part has been shown to cost at least, and by which constraint."""
 
@@ -228,11 +234,16 @@ class _Derivation:
     problem: _Problem
     cap: Fraction | None
     steps: list[str] = field(default_factory=list)
+    # Rows over whole numbers, divided by their common divisor: where that is, by what, and what
+    # it says.
+    divided: dict[int, tuple[int, Fraction]] = field(default_factory=dict)
+    stated: dict[int, _Row] = field(default_factory=dict)
 
     def of(self, item: dict[str, Any]) -> CellFile:
         """Derive what one proof of the cell shows."""
         problem = self.problem
         sides = dict(problem.sides)
+        self._divide_rows()
         self._round_sides(sides)
         absurd = self._crossed(sides)
         if absurd is not None:
@@ -250,6 +261,39 @@ class _Derivation:
         if shown.at != len(problem.rows) + len(self.steps) - 1 or bound != shown.bound:
             self._add("end", bound, f"{{ lin 1  {shown.at} 1 }}")
         return CellFile(problem.i, bound, problem.text(bound, self.steps))
+
+    def _divide_rows(self) -> None:
+        """Round right-hand sides of rows over whole numbers that have a common divisor."""
+        problem = self.problem
+        for at in (*problem.at_row.values(), *problem.at_rival.values()):
+            row = problem.rows[at]
+            if (
+                row.sense == "E"
+                or len(row.terms) < 2
+                or not all(problem.whole[c] for c in row.terms)
+            ):
+                continue
+            sizes = [abs(a) for a in row.terms.values()]
+            divisor, largest = _common_divisor(sizes), max(sizes)
+            value = Fraction((row.right / divisor).__floor__())
+            if divisor < _WORTH * largest or value * divisor == row.right:
+                continue
+            here = len(problem.rows) + len(self.steps)
+            terms = {c: a / divisor for c, a in row.terms.items()}
+            divided = _Row(f"w{here}", "L", value, terms)
+            self.steps.append(f"{_written(divided)}  {{ rnd 1  {at} {1 / divisor} }} -1")
+            self.divided[at], self.stated[here] = (here, divisor), divided
+
+    def _charge(self, at: int, y: Fraction) -> tuple[int, Fraction]:
+        """Charge for a row where it says most."""
+        if at not in self.divided:
+            return at, y
+        here, divisor = self.divided[at]
+        return here, y * divisor
+
+    def _row(self, at: int) -> _Row:
+        rows = self.problem.rows
+        return rows[at] if at < len(rows) else self.stated[at]
 
     def _price(self, k: int) -> Fraction:
         """Multiplier of a rival that charges for it alone: as much as the dearest slope bears."""
@@ -285,11 +329,12 @@ class _Derivation:
     def _narrow(self, sides: Sides) -> _Shown | None:
         """Narrow sides by the rows of the user; an absurdity if two of them cross."""
         problem = self.problem
-        rows = [at for n, at in problem.at_row.items() if len(problem.rows[at].terms) > 1]
+        every = [at for at in problem.at_row.values() if len(problem.rows[at].terms) > 1]
+        rows = [self._charge(at, _ZERO)[0] for at in every]
         for _ in range(_SWEEPS):
             has_moved = False
             for at in rows:
-                row = problem.rows[at]
+                row = self._row(at)
                 for sign in (1, -1) if row.sense == "E" else (1,):
                     for c in row.terms:
                         has_moved = self._narrow_one(at, row, sign, c, sides) or has_moved
@@ -347,10 +392,10 @@ class _Derivation:
         told = self._corrected(told, sides, is_empty)
         charges: dict[int, Fraction] = {}
         for k, y in told.get("rivals", {}).items():
-            charges[self.problem.at_rival[k]] = y
+            charges.update([self._charge(self.problem.at_rival[k], y)])
         for n, y in told.get("rows", {}).items():
             if n in self.problem.at_row:
-                charges[self.problem.at_row[n]] = y
+                charges.update([self._charge(self.problem.at_row[n], y)])
         if is_empty:
             shown = self._added(charges, sides, priced=False)
             if shown is not None:
@@ -364,7 +409,7 @@ class _Derivation:
     def _lost(self, sides: Sides) -> _Shown:
         """Show that a rival is nearer throughout a box; in a tie, what the box costs is all."""
         for at in self.problem.at_rival.values():
-            shown = self._added({at: Fraction(1)}, sides, priced=False)
+            shown = self._added(dict([self._charge(at, Fraction(1))]), sides, priced=False)
             if shown is not None:
                 return shown
         return self._leaf({}, sides)
@@ -407,7 +452,7 @@ class _Derivation:
     def _slopes(self, charges: dict[int, Fraction]) -> dict[int, Fraction]:
         slopes = dict.fromkeys(range(self.problem.width), _ZERO)
         for at, y in charges.items():
-            for c, a in self.problem.rows[at].terms.items():
+            for c, a in self._row(at).terms.items():
                 slopes[c] += y * a
         return slopes
 

@@ -77,6 +77,8 @@ GRID_ROUNDING = 2.0**-44
 SHARE_OF_STEP = 2.0**-8
 # The same where steps are counted from the input: their sum is rounded once more.
 SHARE_OF_SUM = 0.25
+# Steps of a difference of scores that are a smaller share of the numbers in it count as none.
+LEAST_LEAD = 2.0**-30
 # From here on doubles are whole numbers, and the one next to a multiple of a step is none.
 WHOLE_DOUBLES = 2.0**53
 # How near to a listed value another one counts as it, and by how much a least change may be missed:

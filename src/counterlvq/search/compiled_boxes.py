@@ -32,12 +32,13 @@ class CompiledBoxes(NamedTuple):
     family: KernelData
     flat: FlatGrounds
     targets: Targets
+    lead: float  # over every rival that steps of whole numbers bring about
 
     @classmethod
-    def of(cls, family: KernelData, flat: FlatGrounds) -> CompiledBoxes:
+    def of(cls, family: KernelData, flat: FlatGrounds, lead: float) -> CompiledBoxes:
         """Put the programs of a target and what proofs rest on together."""
         count = flat.stated.anchors.shape[0]
-        return cls(family, flat, Targets.of(family.targets, family.rivals, count))
+        return cls(family, flat, Targets.of(family.targets, family.rivals, count), lead)
 
     @property
     def nbytes(self) -> int:
@@ -66,7 +67,7 @@ def compiled_boxes_find(
 ) -> SearchResult | None:
     """Ask the compiled branch and bound; None where its answer or its proof does not stand up."""
     room = kernel.room(1)
-    x, least = question.x[None, :], np.array([context.least])
+    x, least = question.x[None, :], np.array([max(context.least, kernel.lead)])
     pieces = kernel.pieces_at(x, room)
     with stopping(room.scratch, KERNEL_SHARE * context.seconds_left()):
         (found,) = branching.branched(room, kernel.flat.stated, x, context.margin, least, pieces)

@@ -20,6 +20,7 @@ from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.lifted_kernel import warm_up as warm_up_bounds
 from counterlvq.certificates.packed_boxes import FlatGrounds, flat_grounds
 from counterlvq.certificates.questions import Question
+from counterlvq.certificates.sums_in_steps import counts_in_steps, lead_of_steps, tightened
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
@@ -262,6 +263,7 @@ class _PreparedCells(NamedTuple):
     cells: LocalCells | SharedCells
     frames: Frames | None  # of local metrics
     kernel: CompiledBoxes | None
+    lead: float = 0.0  # over every rival that steps of whole numbers bring about
 
 
 @final
@@ -275,6 +277,7 @@ class BranchAndBound:
     rules: Acceptance
     method: Method
     gap: float
+    in_steps: bool = False  # whether all whole numbers of inputs are multiples of their steps
     _targets: Kept[bytes, _PreparedCells] = field(
         init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
@@ -290,10 +293,11 @@ class BranchAndBound:
 
     def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked, with the user's own `predict` and what it may overlook."""
-        rules, cells = self.rules, self.prepared(target_mask).cells
-        says, labels = rules.says, rules.model.labels[target_mask]
+        own = self.of_input(x)
+        rules, prepared = own.rules, own.prepared(target_mask)
+        cells, says, labels = prepared.cells, rules.says, rules.model.labels[target_mask]
         if says is None:
-            return BoxQuestion(rules.template, cells, x, flat=self.flat)
+            return BoxQuestion(rules.template, cells, x, flat=own.flat, lead=prepared.lead)
         blurs = _blurs(rules, x)
         return BoxQuestion(
             rules.template,
@@ -301,8 +305,43 @@ class BranchAndBound:
             x,
             lambda y: bool(np.isin(says(y[None, :]), labels)[0]),
             *blurs,
-            flat=self.flat,
+            flat=own.flat,
         )
+
+    def of_input(self, x: Floats) -> BranchAndBound:
+        """Return who answers an input: more is known where its whole numbers count in steps."""
+        return self.divided(x[None, :])[0][0]
+
+    def divided(self, X: Floats) -> list[tuple[BranchAndBound, NDArray[np.intp]]]:
+        """Divide inputs (n, d) by whether they count in steps: who answers, and which rows."""
+        everyone = np.arange(len(X))
+        if self.stepped is self:
+            return [(self, everyone)]
+        is_stepped = counts_in_steps(self.rules.template, X)
+        parts = (self.stepped, everyone[is_stepped]), (self, everyone[~is_stepped])
+        return [(answers, rows) for answers, rows in parts if rows.size]
+
+    @cached_property
+    def stepped(self) -> BranchAndBound:
+        """The same for inputs that count in steps; itself where nothing more is known of them."""
+        rules = self.rules
+        template = rules.template.derived(tightened)
+        if self.in_steps or (template is rules.template and not self._may_lead):
+            return self
+        return BranchAndBound(replace(rules, template=template), self.method, self.gap, True)
+
+    @property
+    def _may_lead(self) -> bool:
+        """Whether steps could bring about a lead: the model alone decides, without a margin."""
+        return bool(
+            self.rules.says is None
+            and not self.rules.margin
+            and not self._is_local
+            and (self.rules.template.grid.step > 0).all()
+        )
+
+    def _lead(self, template: ProgramTemplate, cells: SharedCells) -> float:
+        return lead_of_steps(template, cells) if self.in_steps and self._may_lead else 0.0
 
     @cached_property
     def flat(self) -> FlatGrounds | None:
@@ -319,9 +358,10 @@ class BranchAndBound:
             cells = kind.of(rules.model, target_mask, ties_count=rules.ties_count)
             if isinstance(cells, LocalCells):
                 return _PreparedCells(cells, Frames(cells.rival_metrics), None), cells.nbytes
-            kernel = _compiled_boxes(rules.template, cells, self.flat)
+            lead = self._lead(rules.template, cells)
+            kernel = _compiled_boxes(rules.template, cells, self.flat, lead)
             size = cells.nbytes + (0 if kernel is None else kernel.nbytes)
-            return _PreparedCells(cells, None, kernel), size
+            return _PreparedCells(cells, None, kernel, lead), size
 
         return self._targets.get(target_mask.tobytes(), made)
 
@@ -341,14 +381,14 @@ class BranchAndBound:
     ) -> SearchResult:
         """Search by the chosen method; under a shared metric there is the exact one only."""
         assert isinstance(question, BoxQuestion)
-        kernel = self.prepared(context.target_mask).kernel
+        prepared = self.of_input(question.x).prepared(context.target_mask)
+        kernel = prepared.kernel
         if kernel is not None and not context.out_of_time():
             find = compiled_boxes_find(question, kernel, context)
             if find is not None:
                 return find
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
-        frames = self.prepared(context.target_mask).frames
-        run = self._run(question, context, gap, None, report, frames)
+        run = self._run(question, context, gap, None, report, prepared.frames)
         if self.method is not Method.GLOBAL:
             if isinstance(run, SeenBranching):
                 run.most_nodes, run.most_work = _SEEN_BUDGET, _WORK
@@ -380,11 +420,12 @@ class BranchAndBound:
         Branch and bound may take `budget` boxes.
         """
         assert isinstance(question, BoxQuestion)
-        template, cells = context.rules.template, question.cells
-        flat = None if self._is_local else flat_grounds(template, self.rules.model)
-        question = replace(question, template=template, flat=flat)
+        own = replace(self, rules=context.rules, in_steps=False).of_input(question.x)
+        template, cells, flat = own.rules.template, question.cells, own.flat
+        lead = own._lead(template, cells) if isinstance(cells, SharedCells) else 0.0
+        question = replace(question, template=template, flat=flat, lead=lead)
         if isinstance(cells, SharedCells) and not context.out_of_time():
-            kernel = _compiled_boxes(template, cells, flat)
+            kernel = _compiled_boxes(template, cells, flat, lead)
             find = None if kernel is None else compiled_boxes_find(question, kernel, context)
             if find is not None:
                 return find
@@ -394,14 +435,14 @@ class BranchAndBound:
 
 
 def _compiled_boxes(
-    template: ProgramTemplate, cells: SharedCells, flat: FlatGrounds | None
+    template: ProgramTemplate, cells: SharedCells, flat: FlatGrounds | None, lead: float
 ) -> CompiledBoxes | None:
     """Prepare the compiled branch and bound; None where it cannot take the question."""
     if flat is None or not cells.targets.size:
         return None
     asked = template.unconditional.derived(with_squared_prices)
     family = family_of(asked, cells, with_gains=False)
-    return None if family is None else CompiledBoxes.of(family, flat)
+    return None if family is None else CompiledBoxes.of(family, flat, lead)
 
 
 Strategy = Exact | BranchAndBound
