@@ -721,7 +721,7 @@ def test_a_solver_that_lies_is_not_believed(
 @pytest.mark.parametrize(
     ("metrics", "method", "budget"),
     [
-        (None, "auto", "strategies._GRID_BUDGET"),
+        (None, "auto", "strategies._GRID_WORK"),
         (None, "global", "branch_and_bound._VAIN_NODES"),
         ([np.eye(3), np.diag([1.0, 0.8, 0.5])], "global", "branch_and_bound._VAIN_NODES"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer, exact
@@ -340,3 +341,28 @@ def test_prices_that_differ_by_direction_keep_bounds_true(
     assert cf.lower_bound <= closed.cost
     assert cf.lower_bound > 0.5 * closed.cost
     assert explainer.verify(cf) == cf.lower_bound
+
+
+@each_cost
+def test_short_steps_are_not_shared_by_threads_of_blas(
+    monkeypatch: pytest.MonkeyPatch, cost: str
+) -> None:
+    """They wait by spinning, which takes ten times as long where processors are busy."""
+    question, counts = behind_projection(cost, 3), list[int]()
+    relax = seen_space.relax_seen
+
+    def spy(*given: Any) -> Any:
+        counts.extend(threads())
+        return relax(*given)
+
+    def threads() -> list[int]:
+        return [
+            lib["num_threads"] for lib in threadpool_info() if lib["internal_api"] == "openblas"
+        ]
+
+    monkeypatch.setattr(seen_space, "relax_seen", spy)
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = threads()
+        question.explainer("auto").explain(question.x, question.target)
+        assert threads() == before
+    assert set(counts) == ({1} if before else set())

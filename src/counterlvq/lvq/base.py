@@ -23,10 +23,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from counterlvq.lvq import parameters
 from counterlvq.lvq.losses import Loss
 from counterlvq.lvq.objective import Minimum, Objective
-from counterlvq.lvq.single_thread import one_blas_thread
 from counterlvq.lvq.starts import Samples, Units, kmeans_prototypes, merged, start_factor
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.single_thread import one_blas_thread
 
 __all__ = ["LocalMatrixLVQ", "MatrixLVQ", "PrototypeLVQ"]
 

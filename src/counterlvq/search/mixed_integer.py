@@ -27,6 +27,7 @@ from counterlvq.numeric.tolerances import (
     DIVING,
     ON_GRID,
 )
+from counterlvq.programs.conditions import Conditional
 from counterlvq.programs.grids import Choice
 from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
@@ -45,6 +46,10 @@ _LITTLE = 0.1
 # Third power of products of two features at which a relaxation takes twice as long as a small one:
 # 5 ms, and 160 ms with 30 features.
 _PAIRS = 3e6
+# Entries of a convex program for which its solver takes as long again as for a small one: 5 ms.
+_ENTRIES = 500.0
+# What bounding a box, and checking that afterwards, counts beside its program.
+_BOX = 2.0
 # Sides of thresholds that are tried from one point.
 _MOST_CHOICES = 8
 
@@ -205,8 +210,16 @@ class MixedBranching(Branching):
             if self._breaks_a_condition(choice):
                 continue
             found = self._rest(prototype, choice, point)
+            if self._is_shared:
+                self._work += self._work_of_program
             if found is not None and found.cost < self._cost:
                 self._best = found
+
+    @cached_property
+    def _work_of_program(self) -> float:
+        """What one convex program counts: its solver takes longer with what it has to read."""
+        cells, program = self.question.cells, self.question.convex
+        return 1.0 + (cells.rivals.size + program.b.size) * program.width / _ENTRIES
 
     def _choices(self, point: Floats) -> list[Choice]:
         """Choose what is nearest to a point: on the grid, and on one side of each threshold.
@@ -276,6 +289,7 @@ class MixedBranching(Branching):
             nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
+            self._work += _BOX + self._work_of_program
             relaxed = self._relax_flat(problem, box)
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         pairs = 0.0 if self.is_separable else 0.5 * float((box.lower < box.upper).sum() + 1) ** 2
@@ -340,15 +354,15 @@ class MixedBranching(Branching):
         """Choose the feature whose way to the grid costs most; where that is little, as ever."""
         ticks = self.question.ticks
         point = np.clip(relaxed.prices.point, box.lower, box.upper)
+        condition = self._undecided_condition(box, point)
+        if condition is not None:
+            return condition
         miss = np.where(box.lower < box.upper, ticks.miss(point), 0.0)
         worth = np.where(miss > ON_GRID, miss * self._step_prices, 0.0)
         j, most = int(worth.argmax()), float(worth.max())
         is_local = not self._is_shared
         if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):
             return j, float(point[j])
-        threshold = self._threshold(box, point)
-        if threshold is not None:
-            return threshold
         if is_local:
             return super()._where_to_cut(node, box, relaxed)
         near = self.question.searched(box)
@@ -359,18 +373,40 @@ class MixedBranching(Branching):
         spanned = [(j, cut.at) for j, cut in self._cuts if box.lower[j] < cut.at < box.upper[j]]
         return spanned[0] if spanned else None
 
-    def _threshold(self, box: Box, point: Floats) -> tuple[int, float] | None:
-        """Find a threshold in a box beyond which a condition holds that the point breaks."""
+    def _undecided_condition(self, box: Box, point: Floats) -> tuple[int, float] | None:
+        """Find where to cut a box so that a condition holds in one part that the point breaks.
+
+        Before any grid: a fine one would be cut again in each part, and while nothing is known of
+        the condition in vain.
+        """
         question = self.question
         x, y = question.x, question.x + point
         for item, test in zip(question.template.conditionals, question.tests, strict=True):
-            j, rows = test.column, item.rows
-            inside = any(low <= point[j] <= high for low, high in test.parts)
-            cuts = [cut.at for cut in test.cuts if box.lower[j] < cut.at < box.upper[j]]
-            if not inside or not cuts:
+            rows = item.rows
+            if not (rows.A @ y + rows.R @ x - rows.v > BROKEN_SHARE * rows.magnitude(y, x)).any():
                 continue
-            if (rows.A @ y + rows.R @ x - rows.v > BROKEN_SHARE * rows.magnitude(y, x)).any():
-                return j, cuts[int(np.abs(np.array(cuts) - point[j]).argmin())]
+            if item.test is None:
+                where = self._undecided_level(item, box, y)
+            else:
+                j = test.column
+                inside = any(low <= point[j] <= high for low, high in test.parts)
+                cuts = [cut.at for cut in test.cuts if box.lower[j] < cut.at < box.upper[j]]
+                near = np.abs(np.array(cuts) - point[j])
+                where = (j, cuts[int(near.argmin())]) if inside and cuts else None
+            if where is not None:
+                return where
+        return None
+
+    def _undecided_level(self, item: Conditional, box: Box, y: Floats) -> tuple[int, float] | None:
+        """Find a level that a box leaves open, where a condition on levels is met at a point."""
+        nearest = np.rint(y)
+        if not item.applies(nearest, nearest):
+            return None
+        absent = () if item.absent is None else item.absent.tolist()
+        for j in (*item.present.tolist(), *absent):
+            gap = self.question.ticks.gap(j, float(box.lower[j]), float(box.upper[j]))
+            if gap is not None:
+                return j, gap
         return None
 
     @cached_property

@@ -21,9 +21,11 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.single_thread import one_blas_thread
 from counterlvq.numeric.tolerances import AT_CURVE, BROKEN_RIVAL, NARROW, UNCHARGED, UNPAID_PRODUCT
 from counterlvq.programs.nonconvex import Box, FormSides, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
+from counterlvq.search.result import SearchResult
 from counterlvq.solvers.low_rank import LEAST_WIDTH, Asked, relax_seen
 from counterlvq.solvers.metric_space import Cuts, MetricSpace, Question, SeenRelaxed
 from counterlvq.solvers.semidefinite import Relaxed
@@ -46,6 +48,8 @@ _LEAST_TURNED = 40
 # Products of numbers in a second, a third of what was measured; the share of a time limit, and the
 # seconds, that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
+# Products of numbers in a step, below which threads for them cost more than they give.
+_SHORT = 3e8
 # A relaxation is solved until it closes its box but for this share of the gap, and in a box that
 # will be cut until its bound is known to this share of what is missing.
 _OF_GAP, _LOOSE = 0.1, 0.05
@@ -89,6 +93,13 @@ class SeenBranching(Branching):
     _last: SeenRelaxed | None = field(init=False, default=None)
     _cells: dict[int, Question] = field(init=False, default_factory=dict)
     _cut_across: dict[int, Floats] = field(init=False, default_factory=dict)  # forms by cells
+
+    def run(self) -> SearchResult:
+        """Search; where steps are short, without threads for the products of one."""
+        if self._begins_with_few or self._step_work < _SHORT:
+            with one_blas_thread():
+                return super().run()
+        return super().run()
 
     def _forms(self, prototype: int) -> Floats:
         return self._cut_across.get(prototype, np.zeros((0, 0)))

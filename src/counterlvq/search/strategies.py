@@ -55,9 +55,10 @@ _SEEN_BUDGET, _WORK = 400, 6e10
 # The work that "auto" spends on an answer on a grid under local metrics, in relaxations of a few
 # features: most boxes of such a search hold most features in place.
 _MIXED_WORK = 1000.0
-# Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
-# real tables need, but conditions that no whole numbers meet could go on for ever.
-_GRID_BUDGET = 5000
+# The work that "auto" spends on an answer on a grid under a shared metric where the compiled search
+# gave up, in small convex programs: tens of times what real tables need, but fine grids beside
+# each other, and conditions that no whole numbers meet, could go on for ever.
+_GRID_WORK = 1500.0
 # What a question about some of the constraints may take: so many times the boxes that the proof
 # for all of them took, and at least so many boxes. With others left out, a search that ended by
 # itself may go on for ever.
@@ -393,11 +394,10 @@ class BranchAndBound:
             if isinstance(run, SeenBranching):
                 run.most_nodes, run.most_work = _SEEN_BUDGET, _WORK
                 run.whole_work = _WORK / budget_for(question.x.size)
-            elif self._is_local and isinstance(run, MixedBranching):
-                run.most_work = _MIXED_WORK
+            elif isinstance(run, MixedBranching):
+                run.most_work = _MIXED_WORK if self._is_local else _GRID_WORK
             else:
-                width = 1 if run.is_separable else question.x.size
-                run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET
+                run.most_nodes = budget_for(1 if run.is_separable else question.x.size)
         return run.run_local() if self._is_local and self.method is Method.CCP else run.run()
 
     def _run(

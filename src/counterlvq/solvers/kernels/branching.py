@@ -455,20 +455,23 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
                                 worth /= B_lengths[j] * B_lengths[j]
                             if low_now[q] < high_now[q] and miss > ON_GRID and worth > worst:
                                 worst, cut = worth, q
-                        if cut < 0:
-                            if in_pieces:
-                                cut = broken_of_all_tests(
-                                    row_at, x, u, spot, low_now, high_now, pieces, lattice, step,
-                                    parts, is_from_input, down, up, room.below, C, right, tight, h,
-                                )  # fmt: skip
-                            else:
-                                cut = broken_test(
-                                    u, spot, low_now, high_now, row_test, place, present_start,
-                                    present, has_absent, absent_start, absent, C, right, tight, h,
-                                )  # fmt: skip
-                            if cut == -2:
-                                failed = True
-                                break
+                        # Conditions before values: a fine lattice would be cut again in each
+                        # part of theirs, and for as long as nothing is known of them in vain.
+                        if in_pieces:
+                            broken = broken_of_all_tests(
+                                row_at, x, u, spot, low_now, high_now, pieces, lattice, step,
+                                parts, is_from_input, down, up, room.below, C, right, tight, h,
+                            )  # fmt: skip
+                        else:
+                            broken = broken_test(
+                                u, spot, low_now, high_now, row_test, place, present_start,
+                                present, has_absent, absent_start, absent, C, right, tight, h,
+                            )  # fmt: skip
+                        if broken == -2 and cut < 0:
+                            failed = True
+                            break
+                        if broken >= 0:
+                            cut = broken
                         if cut < 0 and most <= HELD:
                             best = cost
                             for q in range(at.size):

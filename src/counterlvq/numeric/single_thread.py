@@ -1,4 +1,8 @@
-"""One thread for matrix products while anything trains, however many threads train."""
+"""One thread for products of small matrices, however many threads ask for them.
+
+Between two such products the threads of BLAS wait by spinning. Where other programs need the
+processors as well, that takes ten times as long as the products.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, final
-
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 __all__ = ["one_blas_thread"]
 
@@ -31,6 +33,8 @@ class _Limit:
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
         with self._turn:
             if not self._inside:
                 self._limit = threadpool_limits(limits=1, user_api="blas")
