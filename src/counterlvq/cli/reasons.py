@@ -130,7 +130,8 @@ def _put(
 def _values(why: clvq.Reasons | clvq.InvalidInputError) -> dict[str, Any]:
     if isinstance(why, clvq.Reasons):
         return {**why.to_dict(), "reason": ""}
-    nothing: dict[str, Any] = {"prediction": None, "features": [], "values": {}, "witnesses": {}}
+    nothing: dict[str, Any] = {"prediction": None, "features": [], "values": {}}
+    nothing |= {"ranges": {}, "witnesses": {}}
     status = str(clvq.Status.INVALID)
     return {"status": status, **nothing, "text": _refusal(why), "reason": str(why)}
 
