@@ -42,9 +42,9 @@ _LEAST_WIDTH = 8
 # times as long with 22.
 _LEAST_PLAIN = 10
 # Features from which they are relaxed so where prices differ up and down. There products weigh the
-# lesser price, and prove less than all of them lifted, which takes 0.3 s for 20 features, and more
-# than 15 s without a bound for 40.
-_LEAST_TURNED = 40
+# lesser price, and prove less than all of them lifted: that takes 0.3 s for 20 features and 2 to
+# 10 s for 40, and with 60 a limit of 15 s leaves no room for a single relaxation.
+_LEAST_TURNED = 50
 # Products of numbers in a second, a third of what was measured; the share of a time limit, and the
 # seconds, that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
