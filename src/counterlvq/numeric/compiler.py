@@ -53,8 +53,8 @@ _SOURCES = _digest_of_sources()
 # Seconds of compilation after which a terminal is told.
 _PATIENCE = 1.0
 _COMPILING = (
-    "counterlvq: compiling its kernels. This takes some seconds after an installation; later ones "
-    "find them on disk.\n"
+    "counterlvq: compiling its kernels. This takes some seconds after an installation; later "
+    "processes find them on disk.\n"
 )
 
 
