@@ -50,7 +50,7 @@ def plot_changes(
     >>> cf = clvq.Explainer(model).explain([1.0, 0.0], target="yes")
     >>> ax = plot_changes(cf)
     >>> [round(float(bar.get_width()), 6) for bar in ax.patches]
-    [1.5]
+    [1.51]
     """
     changes = cf.shown_changes
     shown = min(len(changes), most)
