@@ -125,6 +125,32 @@ def test_a_decision_that_nothing_changes_needs_no_feature() -> None:
     assert why.to_dict()["ranges"]["b"] == {"lower": None, "upper": None}
 
 
+@pytest.mark.parametrize(
+    ("feature", "expected"),
+    [
+        (clvq.Feature("rate", decimals=4), (0.03, 0.18)),
+        (clvq.Feature("rate", decimals=1), (0.1, 0.1)),
+        (clvq.Feature("rate", step=0.02), (0.04, 0.18)),
+        (clvq.Feature("rate", step=0.02, steps="of change"), (0.03, 0.18)),
+        (clvq.Feature("rate"), (0.03, 0.18)),
+    ],
+    ids=str,
+)
+def test_ranges_end_on_the_grid_of_a_feature(
+    feature: clvq.Feature, expected: tuple[float, float]
+) -> None:
+    model = clvq.PrototypeModel(
+        [[2400, 0.1], [4200, 0.05]], ["n", "y"], [[0.001, 0], [0, 1]], ["income", "rate"]
+    )
+    ranges = clvq.within_data([[2000, 0.03], [5000, 0.18]])
+    explainer = clvq.Explainer(
+        model, constraints=ranges, features=clvq.Features(["income", feature])
+    )
+    why = explainer.reasons({"income": 4500, "rate": 0.1})
+    assert why.features == ("income",)
+    assert dict(why.ranges) == {"rate": expected}
+
+
 def test_levels_and_whole_numbers_by_enumeration() -> None:
     features = clvq.Features(
         [

@@ -7,9 +7,11 @@ for each feature and "have another label", and proved as any clash of constraint
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
+from math import ceil, floor
 from types import MappingProxyType
 from typing import Any, final
 
@@ -40,6 +42,7 @@ from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import room_under
 from counterlvq.tables.encoding import written
 from counterlvq.tables.feature import Feature
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind, Status
 
@@ -294,12 +297,25 @@ def _free_ranges(asked: Asks, row: Floats, settled: Sequence[str]) -> dict[str, 
 
 
 def _ends(feature: Feature, low: float, high: float) -> tuple[Any, Any]:
-    """State two ends in the type of a column; open ones stay infinite."""
-    if feature.is_real:
+    """State two ends in the type of a column, on the grid of its values, or as infinite."""
+    is_whole = feature.kind is not Kind.REAL
+    counts_from_input = feature.steps != STEPS[0]
+    lattice = (1, 1) if counts_from_input and is_whole else feature.lattice
+    if lattice is None or (counts_from_input and not is_whole):
         return low, high
-    inner = (float(np.ceil(low)), float(np.floor(high)))
-    first, last = (value_of(end, feature) if np.isfinite(end) else end for end in inner)
+    ends = _within(low, lattice, ceil), _within(high, lattice, floor)
+    first, last = (value_of(end, feature) if np.isfinite(end) else end for end in ends)
     return first, last
+
+
+def _within(end: float, lattice: tuple[int, int], inwards: Callable[[Fraction], int]) -> float:
+    """Move an end of a range inwards to a multiple of a step, unless it is the double of one."""
+    if not np.isfinite(end):
+        return end
+    step = Fraction(*lattice)
+    count = Fraction(end) / step
+    nearest = float(round(count) * step)
+    return nearest if nearest == end else float(inwards(count) * step)
 
 
 def _matters(model: PrototypeModel) -> NDArray[np.bool_]:
