@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -101,7 +103,8 @@ def test_setting_that_no_words_tell_is_named(table: Path, tmp_path: Path) -> Non
     folder = tmp_path / "out"
     clvq.explain_dataset(explainer(1, 2, 3), table, folder, "yes")
     told = refusal(explainer(1, 2.5, 3), table, folder)
-    assert "begun with another question: its cost differs in what no words of the manifest" in told
+    words = "something about its cost differs that no words of the manifest tell"
+    assert f"begun with another question: {words}" in told
     manifest = json.loads((folder / "_manifest.json").read_text())
     for key in ("asked", "settings"):  # which people may have changed
         for other in (None, [], {"cost": 5}):
@@ -110,7 +113,37 @@ def test_setting_that_no_words_tell_is_named(table: Path, tmp_path: Path) -> Non
             assert "begun with another question: " in told
     manifest["settings"] |= {"cost": "", "question": "x"}
     (folder / "_manifest.json").write_text(json.dumps({**manifest, "question": "x"}))
-    assert "another question: its cost differs" in refusal(explainer(1, 2, 3), table, folder)
+    assert f"another question: {words}" in refusal(explainer(1, 2, 3), table, folder)
+
+
+@pytest.mark.parametrize(
+    ("begun", "again"),
+    [
+        (clvq.Bounds("a", 0, 50), clvq.Bounds("a", 0.0, np.float64(50.0))),
+        (clvq.MaxChange("a", 30), clvq.MaxChange("a", 30.0)),
+        (clvq.OneOf("k", [1, 2, 9]), clvq.OneOf("k", [1.0, 2.0, 9.0])),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_numbers_are_the_same_however_they_are_held(
+    table: Path, tmp_path: Path, begun: Any, again: Any
+) -> None:
+    explainer, folder = clvq.Explainer(MODEL, constraints=[begun]), tmp_path / "out"
+    clvq.explain_dataset(explainer, table, folder, "yes")
+    same = clvq.Explainer(MODEL, constraints=[again])
+    assert clvq.explain_dataset(same, table, folder, "yes").resumed == 1
+
+
+@pytest.mark.parametrize("held", [list, tuple, np.array, pd.Series], ids=lambda kind: kind.__name__)
+def test_wish_of_each_row_is_no_set_of_labels(
+    table: Path, tmp_path: Path, held: Callable[[list[str]], Any]
+) -> None:
+    explainer, wishes = clvq.Explainer(MODEL), held(["yes", "or"] * 2)
+    told = refusal(explainer, table, tmp_path / "out", target=wishes)
+    assert "target holds 4 labels, and the model has 3" in told
+    assert "target_column=" in told
+    with pytest.raises(clvq.InvalidInputError, match="target holds 4 labels"):
+        explainer.map_batches(pq.read_table(table).to_batches(), wishes).read_all()
 
 
 def test_rule_that_is_new_or_gone_is_told_alone(table: Path, tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def difference(begun: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
     known = begun.get("settings")
     old_hashes = known if isinstance(known, dict) else {}
     others = [name for name, now in asked["settings"].items() if old_hashes.get(name) != now]
-    where = f"its {others[0]}" if others else "something"
-    return f": {where} differs in what no words of the manifest tell"
+    where = f" about its {others[0]}" if others else ""
+    return f": something{where} differs that no words of the manifest tell"
 
 
 def words_apart(begun: Mapping[str, Any], asked: Mapping[str, Any], names: Sequence[str]) -> str:

@@ -20,10 +20,12 @@ def named_kind(given: Any) -> str:
     --------
     >>> import pyarrow as pa
     >>> named_kind(5), named_kind([1, 2]), named_kind(pa.table({"a": [1, 2]}))
-    ('5', '[1, 2]', 'a Table of pyarrow with 2 rows')
+    ('5', 'a list of 2', 'a Table of pyarrow with 2 rows')
     """
     kind = type(given)
     library = kind.__module__.partition(".")[0]
+    if isinstance(given, list | tuple | dict | set | frozenset):
+        return f"a {kind.__name__} of {len(given):,}"
     if library == "builtins":
         return told(given)
     rows = getattr(given, "shape", None)

@@ -360,8 +360,8 @@ def _checked_explainer(explainer: Any) -> None:
     """Refuse a model, which is what one has after loading a file."""
     if not hasattr(explainer, "batch_way"):
         raise InvalidInputError(
-            f"explainer is {told(explainer)} of type {type(explainer).__name__}; expected an "
-            f"explainer. Write Explainer(model), with a loaded or fitted model."
+            f"explainer is {named_kind(explainer)}; expected an explainer. Write Explainer(model), "
+            f"with a loaded or fitted model."
         )
 
 

@@ -64,8 +64,8 @@ def digest(value: Any) -> str:
     --------
     >>> digest({"a": 1.0, "b": (2, None)}) == digest({"b": (2, None), "a": 1.0})
     True
-    >>> digest(1.0) == digest(1)
-    False
+    >>> digest(1.0) == digest(1), digest(1) == digest(True)
+    (True, False)
     """
     return _hash(value, ()).hex()
 
@@ -87,7 +87,11 @@ def _is_object(value: Any) -> bool:
 
 
 def _parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
-    """Say what a value is, and what it is made of."""
+    """Say what a value is, and what it is made of; a number is the same however it is held."""
+    if isinstance(value, np.integer | np.floating):
+        value = value.item()
+    if type(value) is int and abs(value) <= 2**53:
+        value = float(value)
     kind = type(value)
     yield f"{kind.__module__}.{kind.__qualname__}".encode()
     if isinstance(value, np.ndarray):
@@ -130,7 +134,8 @@ def _object_parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
         cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
         yield _hash((value.__qualname__, value.__code__, value.__defaults__, cells), above)
     elif isinstance(value, CodeType):
-        yield _hash((value.co_code, value.co_consts, value.co_names), above)
+        types = [type(item).__name__ for item in value.co_consts]  # 1 and 1.0 compute otherwise
+        yield _hash((value.co_code, value.co_consts, types, value.co_names), above)
     elif isinstance(value, type | BuiltinFunctionType):
         yield f"{value.__module__}.{value.__qualname__}".encode()
     else:

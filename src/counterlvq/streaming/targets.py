@@ -88,7 +88,13 @@ def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
         _refuse_nested(target, schema.field(target).type)
         return ColumnTarget(target)
     wish = target
-    if isinstance(target, Collection) and not isinstance(target, str | bytes):
+    if _is_several(target):
+        if len(target) > len(model.classes):
+            raise InvalidInputError(
+                f"target holds {len(target):,} labels, and the model has {len(model.classes)}; "
+                f"expected the labels that every row may get. For a label of its own for each row, "
+                f"put them into a column and name that: target_column=."
+            )
         try:
             wish = frozenset(plain(label) for label in target)
         except TypeError:
@@ -100,6 +106,10 @@ def read_target(target: Any, schema: Any, model: PrototypeModel) -> Any:
     # hash: the labels as the model has them, and one of them by itself.
     found = labels_of(model, wished_prototypes(model, wish, 0))
     return found[0] if len(found) == 1 else frozenset(found)
+
+
+def _is_several(target: Any) -> bool:
+    return isinstance(target, Collection) and not isinstance(target, str | bytes)
 
 
 def _refuse_nested(name: str, dtype: Any) -> None:
