@@ -323,6 +323,9 @@ def test_repr_shows_what_was_asked() -> None:
         "Explainer(PrototypeModel(9 prototypes, 3 features, 3 classes, shared metric), "
         "cost=Euclidean(), constraints=[Freeze('age'), 'debt <= 3'])"
     )
+    assert repr(clvq.Explainer(MODEL, margin=0.5)).endswith("constraints=[], margin=0.5)")
+    surer = clvq.Explainer(MODEL, confidence=clvq.Noise(0.5))
+    assert repr(surer).endswith(f"constraints=[], confidence={clvq.Noise(0.5)!r})")
 
 
 # --- time ---------------------------------------------------------------------------------------

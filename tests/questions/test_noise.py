@@ -270,3 +270,8 @@ def test_what_noise_cannot_act_on_is_said() -> None:
     mixed = clvq.Features(["x0", levels[1]])
     with pytest.raises(clvq.InvalidInputError, match=r"weights has 1 entries; expected 2"):
         clvq.Explainer(model, features=mixed, confidence=clvq.Noise(0.1, weights=[1.0]))
+
+
+def test_unit_of_noise_is_text() -> None:
+    with pytest.raises(clvq.InvalidInputError, match=r"unit is 3; expected text, such as 'euros'"):
+        clvq.Noise(0.5, unit=3)

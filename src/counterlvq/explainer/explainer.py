@@ -144,9 +144,11 @@ class Explainer(OneRow):
             )
 
     def __repr__(self) -> str:
-        return (
-            f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
-        )
+        asked = {"cost": self.cost, "constraints": list(self.constraints)}
+        sure = {"margin": self.margin, "confidence": self.confidence}
+        asked |= {name: value for name, value in sure.items() if value is not None}
+        shown = ", ".join(f"{name}={value!r}" for name, value in asked.items())
+        return f"Explainer({self.model!r}, {shown})"
 
     def _repr_html_(self) -> str:
         """Show in a notebook what is asked of which model."""

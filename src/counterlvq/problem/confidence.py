@@ -175,6 +175,8 @@ class Noise(Confidence):
         if norm not in NORMS:
             known = ", ".join(map(repr, NORMS))
             raise InvalidInputError(f"Noise: norm is {norm!r}; expected one of: {known}.")
+        if not isinstance(unit, str):
+            raise InvalidInputError(f"Noise: unit is {unit!r}; expected text, such as 'euros'.")
         kept = _checked_weights(weights)
         object.__setattr__(self, "radius", float(radius))
         object.__setattr__(self, "norm", norm)
