@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -77,3 +79,24 @@ def test_what_equalities_pin_is_held() -> None:
 def test_what_clashes_is_left_as_it_is() -> None:
     asked = plain([[1.0, 1.0]], [3.0], [0.0, 0.0], [0.0, 1.0])
     assert without_pinned(asked) is asked
+
+
+@pytest.mark.parametrize(
+    ("rule", "value"),
+    [("x0 == -0.7", -0.7), ("3 * x0 == -2", -2 / 3), (clvq.Bounds(0, -0.7, -0.7), -0.7)],
+    ids=str,
+)
+def test_a_value_whose_change_is_no_double_is_one_value(rule: Any, value: float) -> None:
+    """Against a scan of the one column that is left: the change to the value is -4 + 3.3 or so."""
+    u = np.array([[-1.0, 0.5]])
+    model = clvq.PrototypeModel([[-3, 3], [-4, 2], [2, -4]], [0, 1, 0], [3 * u, 0.5 * u, 2 * u])
+    x = np.array([-4.0, 1.86])
+    explainer = clvq.Explainer(model, clvq.Manhattan([1, 0.1]), [rule])
+    cf = explainer.explain(x, target=0)
+    others = np.linspace(-20.0, 20.0, 400_001)
+    wins = model.predict(np.column_stack([np.full(others.size, value), others])) == 0
+    least = abs(value - x[0]) + 0.1 * np.abs(others[wins] - x[1]).min()
+    assert cf.status == "optimal"
+    assert cf.cost == pytest.approx(least, abs=2e-5)
+    assert cf.lower_bound <= least
+    assert explainer.verify(cf) == cf.lower_bound

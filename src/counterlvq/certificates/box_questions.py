@@ -232,7 +232,7 @@ class BoxQuestion:
     def searched(self, box: Box) -> Box:
         """Finite part of a box that a search looks at; what it finds out is no claim."""
         if box.is_finite:
-            return box
+            return box.without_slivers()
         reach = self.convex.reach
         has_low, has_high = np.isfinite(box.lower), np.isfinite(box.upper)
         low, high = np.where(has_low, box.lower, 0.0), np.where(has_high, box.upper, 0.0)

@@ -267,6 +267,9 @@ FINEST_GAP = 1e-8
 SHARE_OF_GAP = 1e-2
 # How near to a convex quadratic condition, as a share of its terms, it counts as limiting a change.
 AT_CURVE = 1e-6
+# Sides of a box that differ by no more than this share of them are one to a relaxation, as where
+# the change to a value is no double. Bounds are those of the box as it is.
+SLIVER = 2.0**-44
 # Boxes narrower than this share of the first one are not cut any more.
 NARROW = 2.0**-26
 # A rival matters to a relaxation if it is charged more than this share of what the dearest is;

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.cells import Forms
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import SLIVER, UNIT
 from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Box", "FormSides", "LiftedMultipliers", "NonconvexProgram"]
@@ -47,6 +47,14 @@ class Box(NamedTuple):
     def is_finite(self) -> bool:
         """Whether all sides are."""
         return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
+
+    def without_slivers(self) -> Box:
+        """Hold changes whose sides differ by rounding alone: in between, nothing can be chosen."""
+        with np.errstate(invalid="ignore"):  # infinite sides
+            thin = (self.lower < self.upper) & (self.upper - self.lower <= SLIVER * self.most)
+        if not thin.any():
+            return self
+        return Box(np.where(thin, self.center, self.lower), np.where(thin, self.center, self.upper))
 
     @property
     def sign(self) -> Floats:
