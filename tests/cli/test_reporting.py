@@ -6,8 +6,12 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
@@ -111,10 +115,14 @@ def test_page_with_proofs_to_check_says_that_it_holds_the_model(workshop: Path) 
 
 
 def test_page_without_a_kind_for_its_proofs_says_so(workshop: Path, tmp_path: Path) -> None:
-    columns, widths = tmp_path / "columns.toml", [k / 10 for k in range(1, 26)]
-    columns.write_text(f'[petal_width]\nlevels = {widths}\nchange = "increase"\n')
+    table = pd.read_csv(workshop / "rows.csv").select_dtypes("number")
+    labels = ["virginica" if k % 2 else "setosa" for k in range(len(table))]
+    logs = FunctionTransformer(np.log1p, feature_names_out="one-to-one")
+    model = make_pipeline(logs, NearestCentroid()).fit(table, labels)
+    clvq.save(model, tmp_path / "logs.clvq", reference=table)
     words = [word for word in REPORT if word != "--no-certificates"]
-    done = called(*words, "--rows", "0", "--columns", str(columns), cwd=workshop)
+    words[1] = str(tmp_path / "logs.clvq")
+    done = called(*words, "--rows", "0", cwd=workshop)
     assert done.returncode == 0
     assert "the page holds no proofs to check" in one_line(done.stderr)
     assert b"counterlvq certificate" not in done.stdout

@@ -12,6 +12,7 @@ from typing import Any
 
 import cloudpickle
 import numpy as np
+import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -33,8 +34,9 @@ class Colour(Enum):
 
 
 VALUES = [
-    None, True, 1, 1.0, "1", b"1", (1,), [1], {1}, {"a": 1}, {"a": 2}, np.array([1.0]),
-    np.array([1]), np.array([[1.0]]), np.float64(1.0), Colour.RED, -0.0, 0.0, float("nan"),
+    None, True, 1, 1.5, "1", b"1", (1,), [1], {1}, {"a": 1}, {"a": 2}, np.array([1.0]),
+    np.array([1]), np.array([[1.0]]), np.float64(2.5), Colour.RED, 2**53 + 1,
+    lambda x: 1, lambda x: 1.0, -0.0, 0.0, float("nan"),
     clvq.Feature("a"), clvq.Feature("a", unit="EUR"), clvq.Bounds("a", 1), clvq.Freeze("a"),
     partial(int, 1), partial(int, 2), lambda x: x, lambda x: x + 1, int, len,
     np.array(["a", None], dtype=object),
@@ -45,6 +47,11 @@ def test_values_have_hashes_of_their_own() -> None:
     found = [digest(value) for value in VALUES]
     assert found == [digest(value) for value in VALUES]
     assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize("value", [1.0, np.float64(1.0), np.int8(1), np.float32(1.0)], ids=repr)
+def test_equal_numbers_have_one_hash(value: Any) -> None:
+    assert digest({"a": value}) == digest({"a": 1})
 
 
 def test_what_holds_itself_can_be_hashed() -> None:

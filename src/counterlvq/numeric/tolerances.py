@@ -207,6 +207,9 @@ POLISH_RANK = 1e-13
 # A feature that rows see less than this beside others, in units of what features cost, is lost to a
 # solver that measures by cost.
 HARDLY_SEEN = 1e-6
+# A solver's point that misses a condition by no more than this share of its terms meets it when two
+# points are compared.
+MET_SHARE = 1e-9
 # What the center of an ellipsoid, by which a program is scaled, treats as dependent.
 FAR_CENTER = 1e-13
 # Eigenvalues, as a share of the largest number, that may be rounding of nothing: whether a sum is

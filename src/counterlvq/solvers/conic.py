@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.quadratic_forms import Factor
-from counterlvq.numeric.tolerances import CONIC_TOLERANCES
+from counterlvq.numeric.tolerances import CONIC_TOLERANCES, MET_SHARE
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
@@ -43,7 +43,7 @@ def solve(program: Program) -> Solution:
     if not (found.is_sharp or program.quadrics) and is_uneven(program):
         # Rows that differ in such a feature alone look parallel, or contradictory.
         evenly = _solved_in(program, 1.0, evenly=True)
-        if evenly.solution.outcome is Outcome.SOLVED:
+        if evenly.solution.outcome is Outcome.SOLVED and _is_better(program, evenly, found):
             return evenly.solution
     if found.is_sharp or found.solution.outcome is not Outcome.SOLVED:
         return found.solution
@@ -58,6 +58,24 @@ class _Found(NamedTuple):
     solution: Solution
     is_sharp: bool = False
     length: float = 0.0  # of the change, in the units that it was scaled to
+
+
+def _is_better(program: Program, one: _Found, other: _Found) -> bool:
+    """Whether a solution is nearer to the optimum than another, or to meeting the conditions."""
+    if one.is_sharp or other.solution.outcome is not Outcome.SOLVED:
+        return True
+    missed = [_missed(program, each.solution.delta) for each in (one, other)]
+    if max(missed) > MET_SHARE:
+        return missed[0] < missed[1]
+    return program.cost(one.solution.delta) < program.cost(other.solution.delta)
+
+
+def _missed(program: Program, delta: Floats) -> float:
+    """By which share of the numbers that meet in it a condition is missed at a point, at most."""
+    rows = np.concatenate([program.A, program.E, -program.E])
+    right = np.concatenate([program.b, program.e, -program.e])
+    size = np.abs(rows) @ np.abs(delta) + np.abs(right)
+    return float(((rows @ delta - right) / np.where(size > 0, size, 1.0)).max(initial=0.0))
 
 
 def _solved_in(program: Program, times: float, *, evenly: bool = False) -> _Found:
