@@ -387,6 +387,7 @@ def test_tables_are_refused_without_their_cells(library: str, tmp_path: Path) ->
     for given, words in (
         (table, f"batches is {shown} an iterable .* Use explain_batch"),
         ([table], f"batches holds {shown} record batches"),
+        ([{"u": 31337.5}], r"batches holds a dict of 1; expected record batches"),
     ):
         with pytest.raises(clvq.InvalidInputError, match=words) as error:
             plain_explainer().map_batches(given, "c").read_all()
@@ -394,7 +395,8 @@ def test_tables_are_refused_without_their_cells(library: str, tmp_path: Path) ->
     for source, words in (
         (table, f"source is {shown} a path. Hand its record batches to map_batches"),
         (ds.dataset(secret), r"source is a InMemoryDataset of pyarrow; expected a path. Hand its"),
-        (["a.parquet"], r"source is \['a.parquet'\]; expected a path. Name the folder of"),
+        (["a.parquet"], r"source is a list of 1; expected a path. Name the folder of"),
+        ([[31337.5]] * 2, r"source is a list of 2; expected a path"),
     ):
         with pytest.raises(clvq.InvalidInputError, match=words) as error:
             clvq.explain_dataset(plain_explainer(), source, tmp_path / "out", "c")  # type: ignore[arg-type]
