@@ -69,6 +69,8 @@ def hard(tmp_path_factory):
 
 
 HARD = {"rows": [{f"x{j}": 0.1 * j for j in range(WIDTH)}], "method": "global"}
+# Each takes a tenth of a second or more, so that nobody waits for the last one.
+MANY_ROWS = [{f"x{j}": 0.1 * j + 0.01 * n for j in range(WIDTH)} for n in range(400)]
 
 
 # --- answers --------------------------------------------------------------------------------------
@@ -427,7 +429,7 @@ def test_busy_service_says_when_to_come_back_and_stays_healthy(hard) -> None:
 
 def test_search_ends_when_nobody_waits(hard) -> None:
     with socket.create_connection(_host_and_port(hard)) as gone:
-        gone.sendall(_posted(json.dumps(HARD)))
+        gone.sendall(_posted(json.dumps({**HARD, "rows": MANY_ROWS})))
         time.sleep(0.5)
     wait_until(lambda: any(entry["status"] in (0, 499) for entry in hard.entries()))
     assert hard.ask("/explain", {**HARD, "time_limit": 0.2})[0] == 200
