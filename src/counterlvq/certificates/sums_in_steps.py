@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from math import floor, inf, isfinite
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.divisibility import common_divisor, has_whole_steps
 from counterlvq.certificates.duality import exact_rivals
-from counterlvq.certificates.exact_duality import fractions_of, rounded_down
+from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import LEAST_LEAD, SHARE_OF_STEP, WHOLE_DOUBLES
 from counterlvq.programs.conditions import LinearConditions
@@ -27,6 +27,8 @@ from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["counts_in_steps", "lead_of_steps", "tightened"]
 
+# Sums whose largest values are kept.
+_MOST_SUMS = 4096
 # Numbers of a model, over all pairs of prototypes, of which the common divisors are looked for.
 _MOST_NUMBERS = 4096
 
@@ -87,11 +89,13 @@ def lead_of_steps(template: ProgramTemplate, cells: SharedCells) -> float:
 def _sure_steps(template: ProgramTemplate) -> Floats:
     """Return what all values are multiples of, (d,): far away doubles round those of a step."""
     rows, far = template.bounds, np.full((2, template.w.size), inf)
-    for a, old, v in zip(rows.A, rows.R, rows.v, strict=True):
-        j = int(np.flatnonzero(a)[0])
-        if not old.any():
-            side = int(a[j] > 0)
-            far[side, j] = min(far[side, j], abs(v / a[j]))
+    A, v = rows.A, rows.v
+    if rows.R.any():
+        fixed = ~rows.R.any(axis=1)
+        A, v = A[fixed], v[fixed]
+    of, j = A.nonzero()  # one column each
+    factor = A[of, j]
+    np.minimum.at(far, ((factor > 0).astype(np.intp), j), np.abs(v[of] / factor))
     return np.where((far < WHOLE_DOUBLES).all(axis=0), template.grid.step, 1.0)
 
 
@@ -99,18 +103,28 @@ def _tightened(
     rows: LinearConditions, template: ProgramTemplate, is_whole: NDArray[np.bool_]
 ) -> LinearConditions:
     """Lower right-hand sides to values that sums over whole numbers have."""
-    v, sure = rows.v.copy(), _sure_steps(template)
+    v, step = rows.v.copy(), template.grid.step
+    sure: Floats | None = None
     for n, (row, old, value) in enumerate(zip(rows.A, rows.R, rows.v.tolist(), strict=True)):
-        at = np.flatnonzero(row)
+        at = row.nonzero()[0]
         if not at.size or old.any() or not is_whole[at].all() or not isfinite(value):
             continue
-        sizes = [abs(a) for a in fractions_of(row[at])]
-        apart = [a * int(s) for a, s in zip(sizes, template.grid.step[at].tolist(), strict=True)]
-        # What the condition may be missed by, and what values may be off by, count as met.
-        give = Fraction(SHARE_OF_STEP) * (min(apart) + sum(apart))
-        divisor = reduce(
-            common_divisor, (a * int(s) for a, s in zip(sizes, sure[at].tolist(), strict=True))
-        )
-        largest = divisor * floor((Fraction(value) + give) / divisor)
-        v[n] = min(value, -rounded_down(-largest))
+        sure = _sure_steps(template) if sure is None else sure
+        terms = tuple(row[at].tolist()), tuple(step[at].tolist()), tuple(sure[at].tolist())
+        v[n] = min(value, _largest(*terms, value))
     return rows if (v == rows.v).all() else replace(rows, v=read_only(v))
+
+
+# Tables ask the same of each combination of levels.
+@lru_cache(maxsize=_MOST_SUMS)
+def _largest(
+    row: tuple[float, ...], step: tuple[float, ...], sure: tuple[float, ...], value: float
+) -> float:
+    """Return the largest value of a sum over whole numbers that counts as at most `value`."""
+    sizes = [abs(Fraction(a)) for a in row]
+    apart = [a * int(s) for a, s in zip(sizes, step, strict=True)]
+    # What the condition may be missed by, and what values may be off by, count as met.
+    give = Fraction(SHARE_OF_STEP) * (min(apart) + sum(apart))
+    divisor = reduce(common_divisor, (a * int(s) for a, s in zip(sizes, sure, strict=True)))
+    largest = divisor * floor((Fraction(value) + give) / divisor)
+    return -rounded_down(-largest)
