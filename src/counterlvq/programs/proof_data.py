@@ -295,20 +295,22 @@ def limits_at(stated: ProofData, caps: Floats) -> Floats:
 
 def sides_at(stated: ProofData, X: Floats) -> Floats:
     """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
-    low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
-    slack = (X.shape[1] + 4) * UNIT
-    has_old = np.asarray(stated.single_old.any(axis=1))
-    for k, j in enumerate(stated.single_column.tolist()):
-        slope, old, value = stated.single_new[k, j], stated.single_old[k], stated.single_value[k]
-        end, size = value - slope * X[:, j], abs(value)
-        if has_old[k]:
-            end, size = value - X @ old - slope * X[:, j], abs(value) + np.abs(X) @ np.abs(old)
-        end, size = end / slope, size / abs(slope) + np.abs(X[:, j])
-        if slope > 0 or stated.single_equality[k]:
-            high[:, j] = np.minimum(high[:, j], end + slack * size)
-        if slope < 0 or stated.single_equality[k]:
-            low[:, j] = np.maximum(low[:, j], end - slack * size)
-    return np.asarray(np.maximum(np.abs(low), np.abs(high)))
+    n, d = X.shape
+    low, high = np.full((d, n), -np.inf), np.full((d, n), np.inf)
+    columns, value = stated.single_column, stated.single_value
+    slope = stated.single_new[np.arange(columns.size), columns]
+    now = X[:, columns]
+    end, size = value - slope * now, np.broadcast_to(np.abs(value), now.shape).copy()
+    for k in np.flatnonzero(stated.single_old.any(axis=1)).tolist():
+        old = stated.single_old[k]
+        end[:, k] = value[k] - X @ old - slope[k] * now[:, k]
+        size[:, k] += np.abs(X) @ np.abs(old)
+    end, size = end / slope, size / np.abs(slope) + np.abs(now)
+    size *= (d + 4) * UNIT
+    up, down = (slope > 0) | stated.single_equality, (slope < 0) | stated.single_equality
+    np.minimum.at(high, columns[up], (end + size).T[up])
+    np.maximum.at(low, columns[down], (end - size).T[down])
+    return np.ascontiguousarray(np.maximum(np.abs(low), np.abs(high)).T)
 
 
 def coarse(caps: Floats | float) -> Floats:
