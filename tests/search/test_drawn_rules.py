@@ -17,7 +17,7 @@ import counterlvq as clvq
 from counterlvq import Feature
 from counterlvq.certificates import check_certificate
 from tests.search.test_mixed_integer import drawn
-from tests.support.mixed_milps import PlainMilp, Side, least_by_milp
+from tests.support.mixed_milps import PlainMilp, Side, least_by_milp, unit_of
 from tests.support.mixed_questions import Array, Mixed, Prices, Row, assert_exact, possible
 from tests.support.quick import some
 
@@ -273,7 +273,7 @@ def test_drawn_constraints_against_plain_milps(seeds: range) -> None:
         explainer = question.explainer(prices, rules.given)
         for target in sorted(set(question.labels.tolist())):
             cf = explainer.explain(x, target)
-            unit = cf.cost if 0.0 < cf.cost < np.inf else 1.0
+            unit = unit_of(cf.cost, question, prices, x)
             least = least_by_milp(question, prices, x, target, unit, rules.branches)
             compared += 1
             assert cf.cost >= least * (1 - 1e-5) - 1e-9 * unit, (seed, target)

@@ -116,6 +116,14 @@ class PlainMilp:
         raise RuntimeError(f"HiGHS has no answer: {found.message}")
 
 
+def unit_of(cost: float, mixed: Mixed, prices: Prices, x: Row) -> float:
+    """What costs are counted in: HiGHS is content with optima that are 1e-6 too dear."""
+    if 0.0 < cost < np.inf:
+        return cost
+    price = PlainMilp(mixed, prices, x).price
+    return float(price[price > 0.0].min(initial=1.0))
+
+
 def least_by_milp(
     mixed: Mixed,
     prices: Prices,
