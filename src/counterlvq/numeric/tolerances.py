@@ -122,7 +122,7 @@ DEFINITE_PIVOT = 1e-12
 
 # The default margin asks for this share of the lead that has to be gained, but at least for what
 # rounding can blur at the prototype that is to win, and at most for MOST_BLURS times that.
-SHARE_OF_LEAD = 2.0**-24
+SHARE_OF_LEAD = 2.0**-25
 MOST_BLURS = 2.0**8
 # Above this share of the lead a margin is seen in the gap. It is then no more than the rounding of
 # differences of distances asks for, in which nothing counts that prototypes share.
