@@ -15,7 +15,8 @@ from counterlvq.presentation.bounds import proved
 
 
 def read(text: str) -> Fraction:
-    return Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
+    told = text.removeprefix("<")
+    return Fraction(told[:-1]) / 100 if told.endswith("%") else Fraction(told)
 
 
 def check_fit(cost: str, bound: str, gap: str) -> None:
@@ -23,6 +24,9 @@ def check_fit(cost: str, bound: str, gap: str) -> None:
     share = (read(cost) - read(bound)) / read(cost)
     if share == 0:
         assert read(gap) <= Fraction(1, 10**6)
+        return
+    if gap.startswith("<"):
+        assert share < read(gap) == Fraction("1e-06")
         return
     unit = Fraction(1, 10_000) if gap.endswith("%") else Fraction(10) ** int(gap.partition("e")[2])
     assert 0 <= read(gap) - share < unit, (cost, bound, gap)

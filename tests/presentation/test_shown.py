@@ -454,8 +454,9 @@ def test_bounds_are_rounded_down_and_gaps_up(value: float) -> None:
     assert float(bound_text(value)) >= value * (1 - 1.1e-5)
     share = value % 1.0
     told = gap_text(share)
-    read = Fraction(told.removesuffix("%")) / (100 if told.endswith("%") else 1)
+    read = Fraction(told.removesuffix("%").removeprefix("<")) / (100 if told.endswith("%") else 1)
     assert share <= read <= max(share * 2, share + 1e-4)
+    assert told.startswith("<") == (share < 1e-6)
 
 
 def test_what_rounding_has_left_of_zero_is_left_out_unless_it_is_needed() -> None:

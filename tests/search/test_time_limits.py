@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Program
-from counterlvq.search import exact, result
+from counterlvq.search import exact, result, strategies
 from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Outcome, Solution
 from counterlvq.solvers.ccp import Descent, Frames
@@ -124,6 +125,61 @@ def test_conflict_that_is_cut_short_still_clashes(looks: int) -> None:
     assert guilty <= set(why.clashing)
     if why.is_irreducible:
         assert set(why.clashing) == guilty
+
+
+@pytest.mark.parametrize("looks", [*range(0, 60, 4), 10_000])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_time_that_is_left_shortens_a_conflict(depth: int, looks: int) -> None:
+    """What stays open is asked again by those who go further, and what was settled is not."""
+    guilty, settled = {1, 4, 6}, set[tuple[int, ...]]()
+
+    def room_of(rank: int) -> Callable[[Sequence[int]], bool | None]:
+        def room(kept: Sequence[int]) -> bool | None:
+            assert tuple(kept) not in settled
+            # Those that keep a member more or less take longer to settle.
+            if guilty ^ set(kept) and sum(kept) % 3 > rank:
+                return None
+            settled.add(tuple(kept))
+            return not guilty <= set(kept)
+
+        return room
+
+    deeper = [room_of(rank) for rank in range(1, depth + 1)]
+    why = conflict_of(9, lambda kept: False, room_of(0), stop_after(looks), deeper)
+    assert guilty <= set(why.clashing)
+    assert set(why.clashing) == guilty or not why.is_irreducible
+    if depth == 2 and looks == 10_000:
+        assert why.is_irreducible
+    if depth == 0:
+        assert not why.is_irreducible
+
+
+@pytest.mark.parametrize(("limit", "is_settled"), [(None, False), (600.0, True)])
+def test_boxes_are_no_limit_to_a_conflict_where_time_is(
+    monkeypatch: pytest.MonkeyPatch, limit: float | None, is_settled: bool
+) -> None:
+    """Of searches that end with less than a hundred boxes: without a limit of time that is all."""
+    true, asked_for = strategies.room_under, set[int]()
+
+    def stopped(*given: Any) -> Any:
+        room, budget = true(*given), given[3]
+        asked_for.add(budget)
+        return room if budget > 100 else lambda kept: None
+
+    monkeypatch.setattr(strategies, "room_under", stopped)
+    rng = np.random.default_rng(2)
+    W = np.vstack([[0, 0], [4, 4], 4 * rng.normal(size=(3, 2))])
+    omegas = [np.eye(2) + 0.3 * rng.normal(size=(2, 2)) for _ in W]
+    model = clvq.PrototypeModel(W, ["no", "yes", "no", "no", "no"], omegas, ["a", "b"])
+    rules: list[Any] = [clvq.MaxChange("a", 1.5), clvq.MaxChange("b", 1.5)]
+    cf = clvq.Explainer(model, constraints=rules, time_limit=limit).explain([0.0, 0.0], "yes")
+    assert cf.status == "infeasible"
+    assert cf.conflict_is_irreducible == is_settled
+    assert list(cf.conflict) == rules
+    assert (max(asked_for) > 100) == is_settled
+    for rule in rules:
+        found = clvq.Explainer(model, constraints=[rule]).explain([0.0, 0.0], "yes")
+        assert found.status.has_answer
 
 
 def test_text_says_when_a_conflict_may_be_smaller() -> None:

@@ -17,7 +17,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.batch_card import batch_card
-from counterlvq.presentation.numbers import cost_text, rough_text
+from counterlvq.presentation.numbers import cost_text, gap_text, rough_text
 from counterlvq.presentation.responses import Respond
 from counterlvq.presentation.values import difference
 from counterlvq.results import Counterfactual, RowCheck
@@ -448,7 +448,7 @@ class BatchSummary:
 
     def _means(self) -> str:
         return (
-            f"mean cost {cost_text(self.mean_cost)}, largest gap {self.worst_gap:.0e}, "
+            f"mean cost {cost_text(self.mean_cost)}, largest gap {gap_text(self.worst_gap)}, "
             f"{self.mean_changes:.2f} features changed per answer"
         )
 

@@ -14,7 +14,7 @@ from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, spread
 from counterlvq.batch.confirmation import confirm_table, withdrawn
 from counterlvq.batch.engine import CODES, STATUSES, BatchRun, Table
 from counterlvq.batch.mixed import MixedRun, alike
-from counterlvq.batch.processes import answer_rows
+from counterlvq.batch.processes import answer_left, answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.ways import BatchWay
 from counterlvq.certificate_files.writing import save_lines
@@ -187,7 +187,7 @@ def _answered_mixed(
     run = MixedRun(rows, groups, asked.prepared_for_each, outer, asker.wish, told, breaks)
     with progress_bar(len(rows), progress) as count:
         table, left = run.run(jobs, count)
-        kept = answer_rows(asker, left.tolist(), jobs, count)
+        kept = answer_left(asker, left.tolist(), jobs, count)
     for i, answer in kept.items():
         table.put(i, answer)
         table.second[i] = True

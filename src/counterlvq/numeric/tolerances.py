@@ -319,6 +319,8 @@ REPAIR_RANK = 1e-12
 HELD_WITH_EQUALITY = 1e-7
 # Costs that agree to this share agree to the six digits that a page shows.
 SHOWN_ALIKE = 1e-6
+# Of a gap that counts as none no digits are shown: they differ from one processor to another.
+SHOWN_GAP = EXACT_GAP
 # A summary counts no change smaller than this share of the value.
 COUNTED_CHANGE = 2.0**-44
 # Changes that make up no more than this share of the cost are left out of a shown row that holds

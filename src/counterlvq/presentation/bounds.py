@@ -59,13 +59,14 @@ def proved(cost: float, bound: float) -> Proved:
     Examples
     --------
     >>> proved(1.0, 0.9999999999996)[:3]
-    ('1', '0.99999999', '1e-08')
+    ('1', '0.99999999', '<1e-06')
     >>> proved(371.62681, 367.1)[:3]
     ('371.627', '367.1', '1.22%')
     """
     if not (0 < cost < np.inf and np.isfinite(bound)):
         gap = 0.0 if cost <= bound else np.inf
-        return Proved(cost_text(cost), bound_text(bound), gap_text(gap), gap, DIGITS)
+        told = "0" if cost <= bound else gap_text(gap)
+        return Proved(cost_text(cost), bound_text(bound), told, gap, DIGITS)
     exact = _share(Decimal(cost), Decimal(bound))
     is_closed = exact <= EXACT_GAP
     for digits in range(_CLOSED_DIGITS if is_closed else DIGITS, _ALL_DIGITS + 1):
@@ -109,7 +110,7 @@ def shown_proof(shown: float, cost: float, bound: float) -> ShownProof:
     Examples
     --------
     >>> shown_proof(373.0, 371.6268135, 371.6268134)[:3]
-    ('373 (371.62681 before rounding)', '371.62681', '3e-10 before rounding')
+    ('373 (371.62681 before rounding)', '371.62681', '<1e-06 before rounding')
     """
     own = proved(cost, bound)
     words = cost_words(shown, cost, own.digits)

@@ -18,7 +18,7 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import DUST
+from counterlvq.numeric.tolerances import DUST, SHOWN_GAP
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Features
@@ -237,11 +237,13 @@ def gap_text(gap: float) -> str:
 
     Examples
     --------
-    >>> gap_text(0.0), gap_text(6.2e-11), gap_text(0.01234)
-    ('0', '7e-11', '1.24%')
+    >>> gap_text(6.2e-11), gap_text(6.2e-5), gap_text(0.01234)
+    ('<1e-06', '7e-05', '1.24%')
     """
-    if gap == 0 or not np.isfinite(gap):
+    if not np.isfinite(gap):
         return f"{gap:g}"
+    if gap < SHOWN_GAP:
+        return f"<{SHOWN_GAP:g}"
     if gap < 1e-4:
         return f"{float(_cut(gap, 1, ROUND_CEILING)):.0e}"
     return f"{_decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING):.2%}"

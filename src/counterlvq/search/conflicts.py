@@ -7,7 +7,7 @@ its members; where that stays open it is a set that clashes, and no more is said
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb
@@ -45,12 +45,17 @@ class Reason(NamedTuple):
 
 
 def conflict_of(
-    count: int, contradict: Clash, room: Room, out_of_time: Callable[[], bool]
+    count: int,
+    contradict: Clash,
+    room: Room,
+    out_of_time: Callable[[], bool],
+    deeper: Iterable[Room] = (),
 ) -> Reason:
     """Find a small set of the `count` constraints that leaves no room for the target.
 
     `contradict` says whether listed constraints are proved to contradict each other at the
-    input, whatever the class; `room` whether they leave room for the target.
+    input, whatever the class; `room` whether they leave room for the target. Each of `deeper` says
+    the same and goes further: what stays open is asked of these, one after the other.
     """
     asked = _Remembered(room, out_of_time)
     everything = tuple(range(count))
@@ -62,6 +67,11 @@ def conflict_of(
             everything, lambda kept: not out_of_time() and contradict(kept)
         )
     found = _smaller(asked, everything, _reduced(asked, suspects))
+    for further in deeper:
+        if found.is_irreducible or out_of_time():
+            break
+        asked = asked.going_on_with(further)
+        found = _reduced(asked, found.members)
     alone = len(found.members) > 0 and not out_of_time() and contradict(found.members)
     words = _CONTRADICT if alone else _OUT_OF_REACH
     if not found.is_irreducible:
@@ -85,6 +95,12 @@ class _Remembered:
                 return None
             self._known[key] = self.room(key)
         return self._known[key]
+
+    def going_on_with(self, room: Room) -> _Remembered:
+        """Ask another one about what has stayed open."""
+        out = _Remembered(room, self.out_of_time)
+        out._known.update((kept, told) for kept, told in self._known.items() if told is not None)
+        return out
 
     def clash(self, kept: Sequence[int]) -> bool:
         return self(kept) is False

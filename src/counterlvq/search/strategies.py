@@ -6,7 +6,7 @@ certificate. What depends on model and target alone is prepared once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
@@ -65,6 +65,9 @@ _GRID_WORK = 1500.0
 _CONFLICT_EFFORT, _CONFLICT_BOXES = 2, 60
 # One over the share of the time left that a question about some of the constraints may take.
 _CONFLICT_SHARES = 4.0
+# Where a limit of time leaves some, questions that stayed open may take so many times the boxes,
+# and again, so often; until this share of it is over, for ranges and steps are looked at next.
+_DEEPER, _DEEPENINGS, _DEEPER_SHARE = 4, 5, 0.5
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], ProgramTemplate]
@@ -97,14 +100,28 @@ def conflict(
     all of them, and `context` has the clock, of which each question gets a share.
     """
     x = context.x
-    room = room_under(answers, question, context, _conflict_budget(find), prepared)
+    budget = _conflict_budget(find)
+    room = room_under(answers, question, context, budget, prepared)
+
+    def deeper() -> Iterator[Room]:
+        seconds = context.seconds_left()
+        if not (isinstance(answers, BranchAndBound) and np.isfinite(seconds)):
+            return  # there is no number of boxes, or it is all that ends a search
+        for k in range(1, _DEEPENINGS + 1):
+            further = room_under(answers, question, context, budget * _DEEPER**k, prepared)
+            yield _until(further, context, seconds * (1.0 - _DEEPER_SHARE))
 
     def contradict(kept: Sequence[int]) -> bool:
         template = prepared(kept)
         bare = template.at(x, Halfspaces.none(x.size), question.spread)
         return refutation(template, x, bare) is not None
 
-    return conflict_of(count, contradict, room, context.out_of_time)
+    return conflict_of(count, contradict, room, context.out_of_time, deeper())
+
+
+def _until(room: Room, context: SearchContext, reserve: float) -> Room:
+    """Leave open what is asked when no more than so many seconds are left."""
+    return lambda kept: room(kept) if context.seconds_left() > reserve else None
 
 
 def steps_in_the_way(
