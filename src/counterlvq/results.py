@@ -89,7 +89,9 @@ class Counterfactual:
         Where the input has no value and something stands in for it: `original_values` has what
         does, and the cost of a change counts from there.
     row : array, mapping, row of a frame or frame of one row
-        The counterfactual as the input was given: types and other columns are kept.
+        The counterfactual as the input was given: types and other columns are kept. A frame of one
+        row goes into `predict` as it is; one of a Series or a mapping is
+        ``pd.DataFrame([cf.row]).infer_objects()``.
     status : Status
         OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN; INVALID for a row of a batch that cannot be
         read.
