@@ -269,6 +269,7 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         ],
         "conflict": [],
         "conflict_is_irreducible": True,
+        "conflict_has_confidence": False,
         "conflict_ranges": [],
         "conflict_steps": [],
         "has_target": False,

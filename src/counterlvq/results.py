@@ -121,6 +121,9 @@ class Counterfactual:
     conflict_ranges : tuple of Bounds
         For INFEASIBLE: the allowed ranges of features (their `lower` and `upper`) that leave no
         room together with `conflict`.
+    conflict_has_confidence : bool
+        For INFEASIBLE: whether the confidence that was asked for is part of the reason: without it
+        `conflict` would leave room.
     conflict_steps : tuple of str
         For INFEASIBLE: features whose steps or decimals are part of the reason. Without these
         steps `conflict` would leave room.
@@ -173,6 +176,7 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
+    conflict_has_confidence: bool = False
     conflict_steps: tuple[str, ...] = ()
     conflict_ranges: tuple[Bounds, ...] = ()
     broken: tuple[Constraint | str, ...] = ()
@@ -476,6 +480,7 @@ class Counterfactual:
             "changes": [plain_change(change) for change in self.changes],
             "conflict": [str(item) for item in self.conflict],
             "conflict_is_irreducible": self.conflict_is_irreducible,
+            "conflict_has_confidence": self.conflict_has_confidence,
             "conflict_ranges": [str(item) for item in self.conflict_ranges],
             "conflict_steps": [*self.conflict_steps],
             "has_target": self.has_target,

@@ -115,6 +115,7 @@ class Answer(_Open):
     changes: list[dict[str, Any]]
     conflict: list[str]
     conflict_is_irreducible: bool
+    conflict_has_confidence: bool
     conflict_ranges: list[str]
     conflict_steps: list[str]
     has_target: bool
