@@ -622,3 +622,14 @@ def test_a_clash_says_whether_the_confidence_is_part_of_it(confidence, least) ->
     found = clvq.Explainer(model, features=ranged, confidence=confidence).explain([0])
     assert found.conflict_ranges == (clvq.Bounds("pay", 0, least - 0.01),)
     assert found.conflict_has_confidence
+
+
+def test_numbers_of_confidences_are_said_in_few_digits_and_true() -> None:
+    assert clvq.Probability(2 / 3).words == "a probability of at least 2/3"
+    assert clvq.Probability(0.1 + 0.2 + 0.4).words == "a probability of at least 70 %"
+    assert clvq.Probability(0.99999).words == "a probability of at least 99.999 %"
+    assert clvq.RelativeSimilarity(1 / 3).words == "a relative similarity of at least 1/3"
+    assert clvq.Drift(123456.789012).words == "room for a drift of 123456.789012"
+    for value in np.random.default_rng(3).random(200) * 10.0 ** np.arange(-100, 100):
+        typed = clvq.Noise(value).words.split("off by ")[1].split(" in ")[0]
+        assert abs(float(Fraction(typed)) - value) <= np.spacing(value)

@@ -27,11 +27,13 @@ from counterlvq.problem.weights import Weights, in_order, is_positive, shown_wei
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Features
 
-__all__ = ["Confidence", "Noise", "Probability", "no_numbers", "shifted"]
+__all__ = ["Confidence", "Noise", "Probability", "no_numbers", "said_number", "shifted"]
 
 NORMS = ("l1", "l2", "linf")
 # Columns that an error names.
 _MOST_NAMED = 8
+# Digits of a number that is said as it is, and denominators of those said as a fraction.
+_FEW_DIGITS, _SMALL = 12, 100
 
 
 def no_numbers(called: str, others: Sequence[str]) -> str:
@@ -63,6 +65,21 @@ def _checked_weights(given: ArrayLike | Mapping[str, float] | None) -> Weights |
                 f"that are not named have 1."
             )
     return {name: float(weight) for name, weight in given.items()}
+
+
+def said_number(value: float) -> str:
+    """Write a number so that it reads back as the same, but for its last bit, in few digits.
+
+    Examples
+    --------
+    >>> said_number(0.1 + 0.2), said_number(2 / 3), said_number(123456.789)
+    ('0.3', '2/3', '123456.789')
+    """
+    short = f"{value:.{_FEW_DIGITS}g}"
+    if abs(float(short) - value) <= float(np.spacing(value)):
+        return short
+    share = Fraction(value).limit_denominator(_SMALL)
+    return str(share) if float(share) == value else repr(value)
 
 
 class Confidence(ABC):
@@ -116,7 +133,10 @@ class Probability(Confidence):
     @property
     def words(self) -> str:
         """Name it."""
-        return f"a probability of at least {(Decimal(repr(self.p)) * 100).normalize():f} %"
+        share = said_number(self.p)
+        if "/" in share:
+            return f"a probability of at least {share}"
+        return f"a probability of at least {(Decimal(share) * 100).normalize():f} %"
 
     def lead(self, slope: float) -> float:
         """Difference of scores at which the log odds, `slope` times it, are those of `p`.
@@ -200,7 +220,8 @@ class Noise(Confidence):
     def words(self) -> str:
         """Name it, as in "with room for each number to be off by 0.1"."""
         weighted = " (weighted)" if self.weights is not None else ""
-        off = f"off by {self.radius:g}{f' {shown_text(self.unit)}' if self.unit else weighted}"
+        unit = f" {shown_text(self.unit)}" if self.unit else weighted
+        off = f"off by {said_number(self.radius)}{unit}"
         return {
             "l1": f"room for all numbers together to be {off}",
             "l2": f"room for all numbers to be {off} in Euclidean length",
