@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 
 import numpy as np
@@ -210,6 +211,10 @@ def test_frame_is_like_the_table_that_was_given() -> None:
     found = clvq.robustness(clvq.Explainer(model), table, norms=["l1"])
     assert found.to_frame().index.tolist() == ["k", "m", "a"]
     assert table.join(found.to_frame())["distance_l1"].round(5).tolist() == [1.5, 1.0, 1.5]
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_frame().equals(found.to_frame())
+    with pytest.raises(TypeError):
+        again.distance["l1"] = 0
     other = clvq.robustness(clvq.Explainer(model), pl.DataFrame({"income": [0.5]}), norms=["l1"])
     assert isinstance(other.to_frame(), pl.DataFrame)
     bare = clvq.robustness(clvq.Explainer(model), [[0.5], [1.0]], norms=["l1"]).to_frame()

@@ -72,6 +72,17 @@ class Robustness:
     is_labelled: bool = True
     make_frame: Callable[[dict[str, Any]], Any] = field(default=new_frame, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel with the mappings themselves: views of them cannot be pickled."""
+        return {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = {n: MappingProxyType(v) if isinstance(v, dict) else v for n, v in state.items()}
+        self.__dict__.update(kept)
+
     @property
     def headline(self) -> str:
         """How many rows there are, and what their labels are."""
