@@ -324,7 +324,7 @@ def test_own_estimators_agree_with_themselves(kind: str) -> None:
     batch = clvq.Explainer(fitted).explain_batch(FRAME[:6])
     assert [cf.disagreement for cf in batch] == [None] * 6
     assert "warning" not in str(batch[0])
-    assert "predict_proba_favours" not in batch[0].to_dict()
+    assert batch[0].to_dict()["predict_proba_favours"] is None
 
 
 @pytest.mark.parametrize("kind", ["series", "frame", "mapping", "batch"])

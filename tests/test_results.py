@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.presentation.changes import Change
@@ -237,9 +240,11 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "original_prediction": "rejected",
         "target": ["accepted"],
         "cost": 650.0,
+        "cost_scales": [],
         "lower_bound": 649.9999,
         "gap": 1e-7,
         "resolution": 0.0,
+        "confidence": "",
         "prototype": 1,
         "original": {"income": 2400.0, "savings": 100.0, "age": 30.0},
         "x": {"income": 2900.0, "savings": 250.0, "age": 30.0},
@@ -263,11 +268,18 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
             },
         ],
         "conflict": [],
+        "conflict_is_irreducible": True,
+        "conflict_has_confidence": False,
+        "conflict_ranges": [],
+        "conflict_steps": [],
         "has_target": False,
         "broken": [],
         "within_rules": None,
         "reason": "",
         "found_by": "an engine",
+        "response": None,
+        "predict_proba_favours": None,
+        "shown": None,
     }
 
 
@@ -313,6 +325,49 @@ def test_dictionary_has_no_numbers_where_there_are_none() -> None:
 def test_real_answers_survive_json(explainer: clvq.Explainer) -> None:
     plain = explainer.explain([2400, 100, 30], target="accepted").to_dict()
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+
+
+def test_every_answer_has_the_same_keys() -> None:
+    rows = [[2400, 100, 30], [2900, 900, 30]]
+    batch = clvq.Explainer(LOAN).explain_batch(rows, "accepted")
+    scored = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    broken = clvq.Explainer(LOAN, constraints=["age >= 40"]).explain(rows[0], "accepted")
+    answers = [
+        result(),
+        infeasible(clvq.Freeze("age")),
+        nothing(clvq.Status.UNKNOWN),
+        *batch,
+        batch.sketch(0),
+        broken,
+        clvq.Explainer(scored).explain([0.0]),
+        clvq.Explainer(scored, confidence=clvq.Probability(0.8)).explain([0.0]),
+    ]
+    assert broken.within_rules is not None
+    keys = [list(cf.to_dict(shown=shown)) for cf in answers for shown in (False, True)]
+    assert all(one == keys[0] for one in keys)
+    inner = [list(cf.to_dict(shown=True)["shown"]) for cf in answers]
+    assert all(one == ["x", "cost", "response"] for one in inner)
+
+
+def test_what_is_shown_is_an_answer_as_it_is_written() -> None:
+    table = np.random.default_rng(5).normal(3000.0, 777.7, (60, 2)).round()
+    labels = table.sum(axis=1) > 6000.0
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, labels)
+    row = table[int(np.argmin(model.predict_proba(table)[:, 1]))]
+    cf = clvq.Explainer(model, confidence=clvq.Probability(0.8)).explain(row)
+    told = json.loads(json.dumps(cf.to_dict(shown=True)))
+    shown = told["shown"]
+    typed = np.array([list(shown["x"].values())])
+    after = model.predict_proba(typed)[0, 1]
+    assert shown["response"]["after"] == pytest.approx(after, rel=1e-12)
+    assert after >= 0.8
+    assert shown["cost"] == pytest.approx(np.abs(typed[0] - row).sum(), rel=1e-12)
+    exact = model.predict_proba([list(told["x"].values())])[0, 1]
+    assert told["response"]["after"] == pytest.approx(exact, rel=1e-12)
+    assert max(len(text) for text in map(repr, shown["x"].values())) < max(
+        len(text) for text in map(repr, told["x"].values())
+    )
+    assert cf.to_dict()["shown"] is None
 
 
 # --- parts --------------------------------------------------------------------------------------

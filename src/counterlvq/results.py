@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, final
 
@@ -29,6 +29,7 @@ from counterlvq.presentation.responses import (
     Respond,
     favour_lines,
     plain_favour,
+    plain_reply,
     reply_at,
 )
 from counterlvq.presentation.rules import called_by
@@ -88,7 +89,9 @@ class Counterfactual:
         Where the input has no value and something stands in for it: `original_values` has what
         does, and the cost of a change counts from there.
     row : array, mapping, row of a frame or frame of one row
-        The counterfactual as the input was given: types and other columns are kept.
+        The counterfactual as the input was given: types and other columns are kept. A frame of one
+        row goes into `predict` as it is; one of a Series or a mapping is
+        ``pd.DataFrame([cf.row]).infer_objects()``.
     status : Status
         OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN; INVALID for a row of a batch that cannot be
         read.
@@ -118,6 +121,9 @@ class Counterfactual:
     conflict_ranges : tuple of Bounds
         For INFEASIBLE: the allowed ranges of features (their `lower` and `upper`) that leave no
         room together with `conflict`.
+    conflict_has_confidence : bool
+        For INFEASIBLE: whether the confidence that was asked for is part of the reason: without it
+        `conflict` would leave room.
     conflict_steps : tuple of str
         For INFEASIBLE: features whose steps or decimals are part of the reason. Without these
         steps `conflict` would leave room.
@@ -170,6 +176,7 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
+    conflict_has_confidence: bool = False
     conflict_steps: tuple[str, ...] = ()
     conflict_ranges: tuple[Bounds, ...] = ()
     broken: tuple[Constraint | str, ...] = ()
@@ -302,8 +309,12 @@ class Counterfactual:
 
     def _row_of(self, values: Floats) -> Any:
         """Put numbers into a row like the input."""
-        own = with_gaps(values, self.missing & (values == self.original_values))
+        own = self._gapped(values)
         return in_types(own, self.features) if self.fill is None else self.fill(own)
+
+    def _gapped(self, values: Floats) -> Floats:
+        """Leave out what the input lacks and the values do not change."""
+        return with_gaps(values, self.missing & (values == self.original_values))
 
     @cached_property
     def reply(self) -> Reply | None:
@@ -434,42 +445,61 @@ class Counterfactual:
             out[change.feature] = max(self.cost - left, 0.0)
         return out
 
-    def to_dict(self) -> dict[str, Any]:
-        """Everything but the proof, as plain values that JSON can hold.
+    def to_dict(self, *, shown: bool = False) -> dict[str, Any]:
+        """Everything but the proof, as plain values that JSON can hold, always by the same keys.
 
-        Infinite and missing numbers become None; labels that JSON does not know, such as
-        dates, become text. `reason` says why there is no answer, `found_by` how one was found.
-        All of it is about `x`, in full precision: `response` is `exact_reply`. What is shown is
-        in `shown`, `shown_changes` and `reply`.
+        What there is none of is None, or an empty list. Infinite and missing numbers become None;
+        labels that JSON does not know, such as dates, become text. `reason` says why there is no
+        answer, `found_by` how one was found. All of it is about `x`, in full precision:
+        `response` is `exact_reply`.
+
+        Parameters
+        ----------
+        shown : bool
+            Whether to add the row that `text` shows under the key `shown`, as `x`, `cost` and
+            `response` of its own. The model is asked several times for it.
         """
-        ranges = [str(item) for item in self.conflict_ranges]
+        has_answer, within = self.status.has_answer, self.within_rules
         return {
             "status": str(self.status),
             "prediction": plain_label(self.prediction),
             "original_prediction": plain_label(self.original_prediction),
             "target": [plain_label(label) for label in self.target],
             "cost": finite_or_none(self.cost),
-            **({"cost_scales": [*self.scales]} if self.scales else {}),
+            "cost_scales": [*self.scales],
             "lower_bound": finite_or_none(self.lower_bound),
             "gap": finite_or_none(self.gap),
             "resolution": finite_or_none(self.resolution),
+            "confidence": self.confidence,
             "prototype": self.prototype,
             "original": by_name(self.features, with_gaps(self.original_values, self.missing)),
-            "x": by_name(self.features, self.values_with_gaps) if self.status.has_answer else None,
+            "x": by_name(self.features, self.values_with_gaps) if has_answer else None,
             "missing": [
                 name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
             ],
             "changes": [plain_change(change) for change in self.changes],
             "conflict": [str(item) for item in self.conflict],
-            **({"conflict_ranges": ranges} if ranges else {}),
-            **({"conflict_steps": [*self.conflict_steps]} if self.conflict_steps else {}),
+            "conflict_is_irreducible": self.conflict_is_irreducible,
+            "conflict_has_confidence": self.conflict_has_confidence,
+            "conflict_ranges": [str(item) for item in self.conflict_ranges],
+            "conflict_steps": [*self.conflict_steps],
             "has_target": self.has_target,
             "broken": [str(item) for item in self.broken],
-            "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
-            "reason": "" if self.status.has_answer else self.reason,
-            "found_by": self.reason if self.status.has_answer else "",
-            **({} if self.exact_reply is None else {"response": asdict(self.exact_reply)}),
-            **plain_favour(self.disagreement),
+            "within_rules": None if within is None else within.to_dict(shown=shown),
+            "reason": "" if has_answer else self.reason,
+            "found_by": self.reason if has_answer else "",
+            "response": plain_reply(self.exact_reply),
+            "predict_proba_favours": plain_favour(self.disagreement),
+            "shown": self._plain_shown() if shown else None,
+        }
+
+    def _plain_shown(self) -> dict[str, Any]:
+        has_answer = self.status.has_answer
+        row = self._gapped(self.shown.values)
+        return {
+            "x": by_name(self.features, row) if has_answer else None,
+            "cost": finite_or_none(self.shown.cost),
+            "response": plain_reply(self.reply),
         }
 
     def __str__(self) -> str:

@@ -420,7 +420,7 @@ def test_steps_that_are_part_of_a_conflict_are_named(
     assert there.status.has_answer == bool(steps)
     step = {"pay": "500 EUR (pay)", "age": "5 (age)"}.get("".join(steps))
     assert cf.text().endswith(f"; without the steps of {step} there would be some.") == bool(steps)
-    assert cf.to_dict().get("conflict_steps", []) == [*steps]
+    assert cf.to_dict()["conflict_steps"] == [*steps]
     batch = explainer.explain_batch([row, row], target="good")
     assert [one.conflict_steps for one in batch] == [steps, steps]
 

@@ -208,3 +208,18 @@ def test_ranges_that_are_handed_over_win_over_those_of_the_columns() -> None:
     by_place = clvq.within_data(table.to_numpy()[:, :1])
     mixed = clvq.Explainer(model, constraints=by_place, features=features)
     assert [item.feature for item in mixed.constraints] == [0, "age"]
+
+
+def test_ends_of_ranges_are_said_in_few_digits_inside_of_them() -> None:
+    drawn = np.random.default_rng(0).normal(size=(50, 4))
+    table = drawn * [1e3, 1.0, 1e-6, 1e-3] + [3e3, 0.0, 0.0, 100.0]
+    for j, item in enumerate(clvq.within_data(table)):
+        words = str(item).removesuffix(" as in the table").split(" from ")[1].split(" to ")
+        low, high = (float(word.replace(",", "")) for word in words)
+        column = table[:, j]
+        assert column.min() <= low < high <= column.max()
+        assert low - column.min() + column.max() - high <= 0.001 * np.ptp(column)
+        assert all(len(word) <= 14 for word in words)
+        assert (item.lower, item.upper) == (column.min(), column.max())
+    (typed,) = clvq.within_data([[0.125], [1234567.5]])
+    assert str(typed) == "feature 0 from 0.125 to 1,234,567.5 as in the table"

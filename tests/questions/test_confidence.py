@@ -252,9 +252,12 @@ def test_noise_has_weights_by_name_too(norm: str) -> None:
         clvq.Explainer(model, features=features, confidence=clvq.Noise(0.5, norm, weights))
         .explain(rows.iloc[0])
         .cost
-        for weights in ({"income": 0.5}, {"income": 0.5, "job": 7.0, "age": 1.0}, [0.5, 3.0, 1.0])
+        for weights in ({"income": 0.5}, {"income": 0.5, "age": 1.0}, [0.5, 3.0, 1.0])
     ]
     assert found[0] == found[1] == found[2]
+    of_levels = clvq.Noise(0.5, norm, {"income": 0.5, "job": 7.0})
+    with pytest.raises(clvq.InvalidInputError, match="weights has 'job', which has levels"):
+        clvq.Explainer(model, features=features, confidence=of_levels)
     plain = clvq.Explainer(model, features=features, confidence=clvq.Noise(0.5, norm))
     assert found[0] > plain.explain(rows.iloc[0]).cost
 
@@ -579,3 +582,54 @@ def test_numbers_of_numpy_are_numbers(given: Any, meant: Any) -> None:
 
 def test_probability_of_a_numpy_number_is_that_number() -> None:
     assert type(clvq.Probability(np.float32(0.75)).p) is float
+
+
+@pytest.mark.parametrize(
+    ("confidence", "least"),
+    [
+        (None, 2.0),
+        (clvq.Noise(0.5), 2.5),
+        (clvq.Drift(0.5), 2.5),
+        (clvq.RelativeSimilarity(0.6), 8 / 3),
+    ],
+    ids=["none", "noise", "drift", "similarity"],
+)
+def test_a_clash_says_whether_the_confidence_is_part_of_it(confidence, least) -> None:
+    """On a line from 0 to 4 the answers begin at 2, and with a confidence at `least`, by hand."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], None, ["pay"])
+
+    def ask(limit: float, **more: Any) -> clvq.Counterfactual:
+        rules = [f"pay <= {limit}"]
+        return clvq.Explainer(model, constraints=rules, confidence=confidence, **more).explain([0])
+
+    assert ask(least + 0.01).status == "optimal"
+    never = ask(1.9)
+    assert (never.status, never.conflict) == ("infeasible", ("pay <= 1.9",))
+    assert not never.conflict_has_confidence
+    assert "without this confidence" not in never.text()
+    if confidence is None:
+        return
+    near = ask(least - 0.01)
+    assert (near.status, near.conflict) == ("infeasible", (f"pay <= {least - 0.01}",))
+    assert near.conflict_has_confidence
+    assert near.to_dict()["conflict_has_confidence"]
+    assert near.text().endswith(
+        "leaves no room for it; without this confidence there would be some."
+    )
+    batch = clvq.Explainer(model, constraints=near.conflict, confidence=confidence)
+    assert batch.explain_batch([[0.0]])[0].conflict_has_confidence
+    ranged = clvq.Features([clvq.Feature("pay", lower=0, upper=least - 0.01)])
+    found = clvq.Explainer(model, features=ranged, confidence=confidence).explain([0])
+    assert found.conflict_ranges == (clvq.Bounds("pay", 0, least - 0.01),)
+    assert found.conflict_has_confidence
+
+
+def test_numbers_of_confidences_are_said_in_few_digits_and_true() -> None:
+    assert clvq.Probability(2 / 3).words == "a probability of at least 2/3"
+    assert clvq.Probability(0.1 + 0.2 + 0.4).words == "a probability of at least 70 %"
+    assert clvq.Probability(0.99999).words == "a probability of at least 99.999 %"
+    assert clvq.RelativeSimilarity(1 / 3).words == "a relative similarity of at least 1/3"
+    assert clvq.Drift(123456.789012).words == "room for a drift of 123456.789012"
+    for value in np.random.default_rng(3).random(200) * 10.0 ** np.arange(-100, 100):
+        typed = clvq.Noise(value).words.split("off by ")[1].split(" in ")[0]
+        assert abs(float(Fraction(typed)) - value) <= np.spacing(value)

@@ -10,8 +10,12 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
@@ -390,3 +394,27 @@ def test_least_changes_are_not_blamed_for_what_clashes_without_them() -> None:
     cf = clvq.Explainer(model, constraints=[*alone, clvq.AtMost(1)]).explain([0.0, 0.0])
     assert cf.status == "infeasible"
     assert alone[0] in cf.conflict
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_predict_is_asked_about_the_input_and_the_answer_and_no_more(limit, monkeypatch) -> None:
+    rng, names = np.random.default_rng(0), ["income", "amount", "cards"]
+    drawn = rng.normal(size=(200, 3)) * [800.0, 3e3, 2.0] + [3e3, 9e3, 3.0]
+    table = pd.DataFrame(drawn, columns=names)
+    good = table["income"] - 0.2 * table["amount"] - 300 * table["cards"] > 0
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(table, good)
+    explainer = clvq.Explainer(model, constraints=[clvq.AtMost(limit)])
+    never = clvq.Explainer(model, constraints=[clvq.AtMost(limit), clvq.Freeze(*names)])
+    rows = table[~model.predict(table)].iloc[:5]
+    explainer.explain(rows.iloc[0], target=True)
+    asked, own = [], Pipeline.predict
+    monkeypatch.setattr(Pipeline, "predict", lambda self, X: asked.append(len(X)) or own(self, X))
+    for k in range(len(rows)):
+        before = len(asked)
+        cf = explainer.explain(rows.iloc[[k]], target=True)
+        assert (cf.status, len(cf.changes) <= limit) == ("optimal", True)
+        assert len(asked) - before <= 2
+    assert sum(asked) <= 3 * len(rows)
+    # What the input is called is asked, too, where nothing is found.
+    monkeypatch.setattr(Pipeline, "predict", lambda self, X: ~own(self, X))
+    assert never.explain(rows.iloc[0], target=True).status != "infeasible"

@@ -262,6 +262,59 @@ def test_other_costs_and_few_changes() -> None:
         assert explainer.explain(x, target=1).cost == expected
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("by_name", [False, True])
+def test_columns_that_are_known_exactly_are_left_alone(norm, by_name, tmp_path: Path) -> None:
+    """Beside a linear program in which the worst point of the ball of the other two is written."""
+    rng, radius, sizes = np.random.default_rng(8), 0.7, np.array([2.0, 0.5])
+    prototypes, labels = rng.normal(size=(5, 3)) * 3.0, [0, 1, 0, 1, 2]
+    model = clvq.PrototypeModel(prototypes, labels)
+    weights = {"x0": 2.0, "x1": np.inf, "x2": 0.5} if by_name else [2.0, np.inf, 0.5]
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(radius, norm, weights))
+    x = prototypes[0] + 0.1
+    cf = explainer.explain(x, target=1)
+    costs = []
+    for i in (1, 3):
+        rows, right = [], []
+        for k in (0, 2, 4):
+            normal = 2.0 * (prototypes[k] - prototypes[i])
+            acting = np.abs(normal[[0, 2]]) / sizes
+            worst = {"l1": acting.max(), "l2": np.linalg.norm(acting), "linf": acting.sum()}[norm]
+            rows.append(np.concatenate([normal, -normal]))
+            ends = prototypes[k] @ prototypes[k] - prototypes[i] @ prototypes[i]
+            right.append(ends - radius * worst - normal @ x)
+        found = linprog(np.ones(6), np.array(rows), right, bounds=[(0, None)] * 6)
+        costs.append(found.fun if found.status == 0 else np.inf)
+    assert (cf.status, cf.cost) == ("optimal", pytest.approx(min(costs), rel=1e-6))
+    path = tmp_path / "known.jsonl"
+    clvq.save_certificate(cf, path, explainer)
+    assert judged(path).startswith("VERIFIED"), judged(path)
+    assert explainer.verify(cf) == cf.lower_bound
+    header, line = map(json.loads, path.read_text().splitlines())
+    assert header["question"]["confidence"]["weights"] == [2.0, None, 0.5]
+    header["question"]["confidence"]["weights"][1] = 0.01  # off by 70 in that column, too
+    stated = (exactly.parsed(json.dumps(header[key])) for key in ("model", "question"))
+    pairs = zip(("model", "question"), stated, strict=True)
+    line["hashes"] = {key: exactly.fingerprint(value) for key, value in pairs}
+    path.write_text("\n".join(map(json.dumps, (header, line))))
+    assert "does not have the confidence" in judged(path)
+
+
+def test_a_known_column_beside_levels() -> None:
+    """As of a model of rows in which that column is moved by nothing: corners of the box."""
+    rng = np.random.default_rng(4)
+    model = clvq.PrototypeModel(rng.normal(size=(4, 3)), [0, 1, 0, 1])
+    features = clvq.Features(["x0", "x1", clvq.Feature("x2", levels=[0.0, 1.0])])
+    noise = clvq.Noise(0.3, "linf", {"x1": float("inf")})
+    explainer = clvq.Explainer(model, features=features, confidence=noise)
+    for x in rng.normal(size=(6, 3)):
+        x[2] = 0.0
+        cf = explainer.explain(x, target=1)
+        assert cf.status == "optimal"
+        off = [[0.3 * (1 - 1e-9), 0, 0], [-0.3 * (1 - 1e-9), 0, 0]]
+        assert (model.predict(np.asarray(cf.x, dtype=float) + off) == 1).all()
+
+
 def test_what_noise_cannot_act_on_is_said() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [1.0, 1.0]], [0, 1])
     levels = [clvq.Feature(f"x{j}", levels=[0.0, 1.0]) for j in range(2)]
@@ -270,6 +323,14 @@ def test_what_noise_cannot_act_on_is_said() -> None:
     mixed = clvq.Features(["x0", levels[1]])
     with pytest.raises(clvq.InvalidInputError, match=r"weights has 1 entries; expected 2"):
         clvq.Explainer(model, features=mixed, confidence=clvq.Noise(0.1, weights=[1.0]))
+    with pytest.raises(clvq.InvalidInputError, match=r"weights has 'x1', which has levels"):
+        clvq.Explainer(model, features=mixed, confidence=clvq.Noise(0.1, weights={"x1": 2.0}))
+    for weights in ({"x0": np.inf}, [np.inf, 1.0]):
+        with pytest.raises(clvq.InvalidInputError, match=r"infinite for every column of numbers"):
+            clvq.Explainer(model, features=mixed, confidence=clvq.Noise(0.1, weights=weights))
+    for bad in ({"x0": -np.inf}, {"x0": np.nan}, [np.nan, 1.0], [-np.inf, 1.0], [0.0, 1.0], ["a"]):
+        with pytest.raises(clvq.InvalidInputError, match="Noise: weights"):
+            clvq.Noise(0.1, weights=bad)
 
 
 def test_unit_of_noise_is_text() -> None:

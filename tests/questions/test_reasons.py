@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -284,3 +285,13 @@ def test_shell_tells_reasons(tmp_path: Path) -> None:
     done = called("reasons", "m.clvq", "rows.csv", cwd=tmp_path)
     assert done.returncode == 1
     assert b"row 0: feature 'a' has no range" in done.stderr
+
+
+def test_reasons_travel_to_other_processes() -> None:
+    model = clvq.PrototypeModel([[1, 1], [5, 2]], ["no", "yes"], None, ["pay", "age"])
+    seen = clvq.within_data([[1.0, 1.0], [2.0, 0.0], [6.0, 3.0], [5.0, 2.0]])
+    why = clvq.Explainer(model, constraints=seen).reasons([1.0, 1.0])
+    again = pickle.loads(pickle.dumps(why))
+    assert (str(again), again.to_dict()) == (str(why), why.to_dict())
+    with pytest.raises(TypeError):
+        again.ranges["age"] = (0, 1)

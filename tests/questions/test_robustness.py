@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from itertools import product
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.optimize import linprog
 from sklearn.datasets import load_iris
@@ -200,6 +203,22 @@ def test_frame_holds_a_row_for_each_input() -> None:
     ]
     assert frame["certified_l2"].tolist() == found.certified["l2"].tolist()
     assert frame["hypothesis_margin_l1"].tolist() == found.hypothesis_margin["l1"].tolist()
+
+
+def test_frame_is_like_the_table_that_was_given() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], None, ["income"])
+    table = pd.DataFrame({"income": [0.5, 1.0, 3.5], "id": [7, 8, 9]}, index=["k", "m", "a"])
+    found = clvq.robustness(clvq.Explainer(model), table, norms=["l1"])
+    assert found.to_frame().index.tolist() == ["k", "m", "a"]
+    assert table.join(found.to_frame())["distance_l1"].round(5).tolist() == [1.5, 1.0, 1.5]
+    again = pickle.loads(pickle.dumps(found))
+    assert again.to_frame().equals(found.to_frame())
+    with pytest.raises(TypeError):
+        again.distance["l1"] = 0
+    other = clvq.robustness(clvq.Explainer(model), pl.DataFrame({"income": [0.5]}), norms=["l1"])
+    assert isinstance(other.to_frame(), pl.DataFrame)
+    bare = clvq.robustness(clvq.Explainer(model), [[0.5], [1.0]], norms=["l1"]).to_frame()
+    assert bare.index.tolist() == [0, 1]
 
 
 def test_one_far_row_does_not_stretch_the_picture() -> None:

@@ -205,3 +205,30 @@ def test_cents_next_to_the_nearest_are_tried_where_those_miss_the_rule(tmp_path:
     costs = [pd.read_csv(tmp_path / name) for name in ("free.csv", "frozen.csv")]
     assert costs[0]["status"][0] == "optimal"
     assert costs[0]["cost"][0] <= costs[1]["cost"][0] + 1e-9
+
+
+@pytest.mark.parametrize("apart", [1e-6, 1e-8, 1e-10, 1e-12])
+@pytest.mark.parametrize("theta", [0.1, 0.5, 0.9])
+def test_rivals_next_to_a_prototype_leave_the_prototype(apart: float, theta: float) -> None:
+    """What is left of the cell is a ball as small as the rivals are near: by hand."""
+    prototypes = [[0.0, 0.0], [4.0, 0.0], [4.0 + apart, 0.0]]
+    model = clvq.PrototypeModel(prototypes, ["a", "b", "c"])
+    explainer = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(theta))
+    for target, own, other in (("b", 1, 2), ("c", 2, 1)):
+        cf = explainer.explain([0.0, 1.0], target=target)
+        assert cf.status in ("optimal", "feasible")
+        assert (cf.prediction, cf.prototype) == (target, own)
+        # The ball lies around w - s (other - w), and has this radius in units of what is between.
+        reach = apart * ((1 - theta) / (2 * theta) + np.sqrt(1 - theta**2) / (2 * theta))
+        least = 5.0 - 2.0 * reach - apart
+        assert cf.lower_bound <= 5.0 + apart
+        assert least <= cf.cost <= 5.0 + apart + 1e-9
+        squares = [
+            sum((Fraction(float(a)) - Fraction(b)) ** 2 for a, b in zip(cf.x, w, strict=True))
+            for w in (prototypes[own], prototypes[other])
+        ]
+        exact = Fraction(theta)
+        assert (1 + exact) * squares[0] <= (1 - exact) * squares[1]
+        assert explainer.verify(cf) == cf.lower_bound
+        held = clvq.Explainer(model, constraints=["x0 <= 3.5"], confidence=explainer.confidence)
+        assert held.explain([0.0, 1.0], target=target).status in ("infeasible", "unknown")

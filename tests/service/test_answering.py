@@ -69,3 +69,21 @@ def test_any_time_limit_is_a_time(seconds) -> None:
     asked = {"rows": [ROW], "target": "accepted", "time_limit": seconds}
     (answer,) = Answering(loan_model()).explain(asked, 60.0)["answers"]
     assert answer["status"] in ("optimal", "feasible", "unknown")
+
+
+def test_ranges_are_refused_before_anything_is_answered(monkeypatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("a row was answered")
+
+    for name in ("explain", "explain_batch"):
+        monkeypatch.setattr(clvq.Explainer, name, never)
+    names = ["income", "savings"]
+    metrics = [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]]
+    local = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], metrics, names)
+    shared = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, names)
+    asked = {"rows": [{"income": 1.0, "savings": 1.0}] * 3, "target": "yes", "ranges": True}
+    sure = {**asked, "confidence": {"noise": 0.1}}
+    for model, request in ((local, asked), (shared, sure)):
+        problem = answered(Answering(model), "explain", request, 60.0)["problem"]
+        assert (problem["status"], problem["field"]) == (422, "ranges")
+        assert problem["detail"].startswith("ranges ")

@@ -141,7 +141,8 @@ def _sure(confidence: Confidence, lead: float, width: int) -> Values:
     if isinstance(confidence, Noise):
         given = confidence.by_position
         weights = np.ones(width) if given is None else given
-        told = {"norm": confidence.norm, "weights": weights.tolist()}
+        known = [None if weight == np.inf else weight for weight in weights.tolist()]
+        told = {"norm": confidence.norm, "weights": known}
         return {"kind": "noise", "radius": float(confidence.radius), **told}
     return {"kind": "lead", "value": lead}
 

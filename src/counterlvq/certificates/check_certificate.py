@@ -192,7 +192,7 @@ SHAPES: dict[str, Any] = {
     "confidence": Kinds({"lead": {"value": "amount"}, "similarity": {"theta": "amount"},
                          "drift": {"radius": "amount"},
                          "noise": {"radius": "amount", "norm": "norm",
-                                   "weights": ["amount", "column"]}}),
+                                   "weights": ["amount|null", "column"]}}),
     "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS,
                            "steps": {**_STEPS, "whole?": "flag"},
                            "levels": {"name": "text", "levels": ["any", "level"]}}),
@@ -619,7 +619,7 @@ class Question:
             raise Refused("such a confidence is for shared metrics")
         if self._is_about("drift") and self.known["level column"]:
             raise Refused("a drift is for columns of numbers")
-        if self._is_about("noise") and not all(self.rule["weights"]):
+        if self._is_about("noise") and 0 in self.rule["weights"]:
             raise Refused("the weights of noise are not all positive")
         if self._is_about("drift") and any(self.model.offsets):
             raise Refused("a drift is about distances, and there are offsets")
@@ -1668,11 +1668,11 @@ class Asked:
     def _steepness(self, i: int, k: int) -> Q:
         """How much a unit of noise changes the difference of scores; squared for the norm l2.
 
-        Noise moves numbers, and levels stay.
+        Noise moves numbers that have a weight; levels stay.
         """
         rule, slope, seen = self.question.rule or {}, self.seen.slope(i, k), self.seen
         columns = zip(seen.spans, seen.own, rule["weights"], strict=True)
-        sizes = [abs(slope[span[0]]) / w for span, own, w in columns if own < 0]
+        sizes = [abs(slope[span[0]]) / w for span, own, w in columns if own < 0 and w is not None]
         if rule["norm"] == "l2":
             return sum([n * n for n in sizes], ZERO)
         return max(sizes, default=ZERO) if rule["norm"] == "l1" else sum(sizes, ZERO)

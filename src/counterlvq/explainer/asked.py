@@ -115,7 +115,8 @@ class Asked:
         refuse_other_table(self.constraints, self.features, self.model)
         if self.confidence is not None:
             if isinstance(self.confidence, Noise):
-                put("confidence", self.confidence.for_columns(self._source.columns))
+                columns = self._source.columns
+                put("confidence", self.confidence.for_columns(columns, self.features))
             margin = margin_of(self.confidence, self._source)
         put("margin", None if margin is None else at_least_zero("margin", margin))
         put("method", checked_method(method))

@@ -119,7 +119,10 @@ class AtOnce:
         return AnswerAtOnce(answer, both[0])
 
     def begin(self, row: Floats, target: Any) -> Begun | None:
-        """Look up a row that meets the constraints and lacks its wish; None for any other."""
+        """Look up a row that meets the constraints and lacks its wish; None for any other.
+
+        What the user's own `predict` says of it is asked once there is something to ask about.
+        """
         asked, rules, model = self.asked, self.view.rules, self.view.model
         if self.has_ranges and outside_of(asked.constraints, asked.features, row):
             return None
@@ -132,9 +135,13 @@ class AtOnce:
         nearest = int(model.nearest_of_checked(X)[0]) if doubt is None else doubt.nearest
         if ready.target_mask[nearest]:
             return None
-        if doubt is not None and not (doubt.is_assured() and self._says(X, [nearest])):
+        if doubt is not None and not doubt.is_assured():
             return None
         return Begun(ready, doubt, nearest)
+
+    def is_confirmed(self, row: Floats, begun: Begun) -> bool:
+        """Whether the user's own `predict` says the label that was looked up."""
+        return self._says(row[None, :], [begun.nearest])
 
     def _says(self, rows: Floats, prototypes: list[int]) -> bool:
         """Whether the user's own `predict` says the labels of prototypes."""

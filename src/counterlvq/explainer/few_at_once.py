@@ -130,6 +130,8 @@ class _Few:
 
     def _without_answer(self, tree: CountTree, find_clash: bool) -> Counterfactual | None:
         certificate = later(lambda: tree_certificate(tree.nodes, self._certified))
+        if not self.quick.is_confirmed(self.row, self.begun):
+            return None
         if self.begun.doubt is not None:
             # How far `predict` is off is known near the row alone: others look into the rest.
             question = counted_question(self.asked, self.row, self.begun.ready.labels)

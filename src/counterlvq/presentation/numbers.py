@@ -1,7 +1,8 @@
 """How numbers are shown: rounded to values that were checked.
 
 A number that is printed will be typed back in. So the numbers of an answer are rounded away from
-the input, and only as far as the rounded row is an answer too: the user's model says the target,
+the input (towards it where they may go no further, at a bound say, and others make up for it), and
+only as far as the rounded row is an answer too: the user's model says the target,
 the constraints hold, and the cost is at most 1 % higher. Whatever shows an answer to people goes
 through here; data for programs keep full precision.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import product
 from typing import Any, NamedTuple, final
 
@@ -19,10 +20,17 @@ import numpy as np
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import DUST, SHOWN_GAP
+from counterlvq.presentation.decimals import (
+    EXACT,
+    decimal_of,
+    nearest,
+    padding_of,
+    rounded,
+    text_of,
+)
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Features
-from counterlvq.types import Kind
 
 __all__ = [
     "DIGITS",
@@ -52,12 +60,12 @@ _OWN_DIGITS = 9
 _SAME = 2
 # A double is told from all others by so many digits.
 _ALL_DIGITS = 17
-# Wide enough that nothing here is rounded but on purpose.
-_EXACT = Context(prec=2500, Emax=10**6, Emin=-(10**6))
 # Where rounded values do not hold, a corner between two rivals say, values a little further on
 # with as many digits may: up to so many steps each, in all combinations of up to so many changes,
 # and so much longer changes where there are more.
 _STEPS, _FEW = 3, 3
+# Digits of a change that is rounded back, towards the input, at the least.
+_BACK = 3
 # Changes up to which each is rounded by itself where rounding all alike takes many digits.
 _MOST_ALONE = 20
 _LONGER = tuple(Decimal(share) for share in ("0", "0.001", "0.002", "0.004", "0.006", "0.008"))
@@ -189,7 +197,7 @@ def shown_change(before: float, after: float) -> ShownChange:
     >>> shown_change(2400.0, 2931.4159)
     ShownChange(before='2,400', after='2,931.4159', by='531.4159', rises=True)
     """
-    return _Pair(_decimal(before), _decimal(after)).shown()
+    return _Pair(decimal_of(before), decimal_of(after)).shown()
 
 
 def exact_text(value: float, feature: Feature | None = None) -> str:
@@ -200,8 +208,8 @@ def exact_text(value: float, feature: Feature | None = None) -> str:
     >>> exact_text(1234.5), exact_text(1e-9), exact_text(3e12)
     ('1,234.5', '1e-9', '3e+12')
     """
-    number = _decimal(value)
-    return _text(number, _padding(feature, number))
+    number = decimal_of(value)
+    return text_of(number, padding_of(feature, number))
 
 
 def cost_text(cost: float, digits: int = DIGITS) -> str:
@@ -246,15 +254,15 @@ def gap_text(gap: float) -> str:
         return f"<{SHOWN_GAP:g}"
     if gap < 1e-4:
         return f"{float(_cut(gap, 1, ROUND_CEILING)):.0e}"
-    return f"{_decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING):.2%}"
+    return f"{decimal_of(gap).quantize(Decimal('1e-4'), ROUND_CEILING):.2%}"
 
 
 def _cut(value: float, digits: int, way: str) -> str:
     if not np.isfinite(value) or value == 0:
         return f"{value:g}"
-    exact = _decimal(value)
+    exact = decimal_of(value)
     last = Decimal((0, (1,), exact.adjusted() - digits + 1))
-    return f"{float(exact.quantize(last, way, _EXACT)):.{digits}g}"
+    return f"{float(exact.quantize(last, way, EXACT)):.{digits}g}"
 
 
 class _Pair(NamedTuple):
@@ -267,11 +275,11 @@ class _Pair(NamedTuple):
     @property
     def change(self) -> Decimal:
         """The difference of what is shown, to the last digit."""
-        return _EXACT.subtract(self.after, self.before).normalize(_EXACT)
+        return EXACT.subtract(self.after, self.before).normalize(EXACT)
 
     def shown(self) -> ShownChange:
         before, after, by = (
-            _text(number, self.padding) for number in (self.before, self.after, abs(self.change))
+            text_of(number, self.padding) for number in (self.before, self.after, abs(self.change))
         )
         return ShownChange(before, after, by, self.change > 0)
 
@@ -290,19 +298,19 @@ class _Move:
 
     @classmethod
     def of(cls, at: int, feature: Feature, before: float, after: float) -> _Move:
-        old, new = _decimal(before), _decimal(after)
-        padding = _padding(feature, new)
-        size = _EXACT.subtract(new, old).adjusted()
+        old, new = decimal_of(before), decimal_of(after)
+        padding = padding_of(feature, new)
+        size = EXACT.subtract(new, old).adjusted()
         return cls(at, old, new, size, feature.is_real, padding)
 
     def counted(self, feature: Feature) -> _Move:
         """Add steps to the input in decimals: by 2 from 19.9 to 15.9, not 15.899999999999999."""
         if feature.steps == STEPS[0] or feature.lattice is None:
             return self
-        step = _EXACT.divide(*map(Decimal, feature.lattice))
-        by = _EXACT.subtract(self.after, self.before)
-        count = _EXACT.divide(by, step).to_integral_value()
-        after = _EXACT.fma(count, step, self.before).normalize(_EXACT)
+        step = EXACT.divide(*map(Decimal, feature.lattice))
+        by = EXACT.subtract(self.after, self.before)
+        count = EXACT.divide(by, step).to_integral_value()
+        after = EXACT.fma(count, step, self.before).normalize(EXACT)
         is_same = abs(float(after) - float(self.after)) <= _SAME * np.spacing(float(self.after))
         return replace(self, after=after) if is_same else self
 
@@ -316,20 +324,27 @@ class _Move:
         rises = self.after > self.before
         before, after = self.before, self.after
         if longer:
-            after = _EXACT.fma(_EXACT.subtract(after, before), longer, after)
-        after = _rounded(after, last, up=rises)
+            after = EXACT.fma(EXACT.subtract(after, before), longer, after)
+        after = rounded(after, last, up=rises)
         if steps:
-            after = _EXACT.add(after, Decimal((0 if rises else 1, (steps,), last)))
+            after = EXACT.add(after, Decimal((0 if rises else 1, (steps,), last)))
         if not self.is_own:
             before = self._input_to(last, after)
         return _Pair(before, after)
 
+    def back(self, last: int) -> _Pair:
+        """Round to multiples of ``10**last`` towards the input; in full if nothing is left."""
+        after = rounded(self.after, last, up=self.after < self.before)
+        if not self.is_real or (after > self.before) != (self.after > self.before):
+            return self.to(None)
+        return _Pair(self.before if self.is_own else self._input_to(last, after), after)
+
     def _input_to(self, last: int, after: Decimal) -> Decimal:
         """Round the input to the nearest, and away from the answer where nothing is left else."""
-        near = _nearest(self.before, last)
+        near = nearest(self.before, last)
         rises = self.after > self.before
         is_apart = near < after if rises else near > after
-        return near if is_apart else _rounded(self.before, last, up=not rises)
+        return near if is_apart else rounded(self.before, last, up=not rises)
 
     @property
     def is_own(self) -> bool:
@@ -361,7 +376,7 @@ class _Rounding:
         # One number without any room, at a bound of many digits say, need not cost the others
         # their rounding.
         other = self._one_by_one()
-        both = [pairs for pairs in (found, other) if pairs is not None]
+        both = [pairs for pairs in (found, other, self._held_back(other)) if pairs is not None]
         return min(both, key=lambda pairs: sum(map(_digits, pairs[0])), default=None)
 
     def _ways(self) -> list[_Lasts]:
@@ -421,6 +436,27 @@ class _Rounding:
                     break
         return found
 
+    def _held_back(self, found: _Found | None) -> _Found | None:
+        """Round those that may go no further, at a bound say, back while others make up for it."""
+        pairs = [move.to(None) for move in self.moved] if found is None else found[0]
+        tight = [
+            move.is_real and _digits(pair) > _OWN_DIGITS
+            for move, pair in zip(self.moved, pairs, strict=True)
+        ]
+        if all(tight) or not any(tight):
+            return None
+        for digits, longer in product(range(_BACK, _OWN_DIGITS + 1), _LONGER):
+            tried = [
+                move.back(move.size + 1 - digits)
+                if is_tight
+                else move.to(move.size + 1 - digits, longer=longer)
+                for move, is_tight in zip(self.moved, tight, strict=True)
+            ]
+            holds, cost = self._checked(tried)
+            if holds:
+                return tried, cost
+        return None
+
     def _checked(self, pairs: Sequence[_Pair]) -> tuple[bool, float]:
         """Whether the row that is typed in is an answer, and its cost."""
         row = _typed(self.values, self.moved, pairs)
@@ -428,7 +464,7 @@ class _Rounding:
         if holds and not all(move.is_own for move in self.moved):
             # Somebody may add the changes to the input itself, of which fewer digits are shown.
             for move, pair in zip(self.moved, pairs, strict=True):
-                row[move.at] = float(_EXACT.add(move.before, pair.change))
+                row[move.at] = float(EXACT.add(move.before, pair.change))
             holds = self.check(row, self.most)[0]
         return holds, cost
 
@@ -444,47 +480,3 @@ def _typed(values: Floats, moved: Sequence[_Move], pairs: Sequence[_Pair]) -> Fl
     for move, pair in zip(moved, pairs, strict=True):
         row[move.at] = float(pair.after)
     return row
-
-
-def _decimal(value: float) -> Decimal:
-    """Shortest decimal that reads back as the value, without zeros at its end."""
-    if not value:
-        return Decimal(0)  # never -0
-    exact = Decimal(value) if isinstance(value, int) else Decimal(repr(float(value)))
-    return exact.normalize(_EXACT)
-
-
-def _rounded(number: Decimal, last: int, *, up: bool) -> Decimal:
-    if int(number.as_tuple().exponent) >= last:
-        return number
-    step = Decimal((0, (1,), last))
-    return number.quantize(step, ROUND_CEILING if up else ROUND_FLOOR, _EXACT).normalize(_EXACT)
-
-
-def _nearest(number: Decimal, last: int) -> Decimal:
-    if int(number.as_tuple().exponent) >= last:
-        return number
-    return number.quantize(Decimal((0, (1,), last)), ROUND_HALF_EVEN, _EXACT).normalize(_EXACT)
-
-
-def _padding(feature: Feature | None, number: Decimal) -> int | None:
-    """Return the declared decimals, if the number has no more than these."""
-    if feature is None or feature.kind is not Kind.REAL or feature.decimals is None:
-        return None
-    if not feature.zeros:
-        return None
-    return feature.decimals if -int(number.as_tuple().exponent) <= feature.decimals else None
-
-
-def _text(number: Decimal, padding: int | None) -> str:
-    """Write a number; thousands are set off by commas, powers of ten stand for many zeros.
-
-    One with more decimals than `padding` keeps them: an input may lie off its grid.
-    """
-    if padding is not None and -int(number.as_tuple().exponent) <= padding:
-        return f"{number:,.{padding}f}"
-    plain = f"{number:,f}" if number else "0"
-    if not number or -4 <= number.adjusted() < 9:
-        return plain
-    short = f"{number:e}"
-    return short if number.adjusted() < 0 or len(short) < len(plain) else plain

@@ -8,10 +8,10 @@ from math import ceil, log10
 from typing import Any, Protocol, final
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.presentation.values import plain_label
+from counterlvq.presentation.values import finite_or_none, plain_label
 from counterlvq.safe_text import shown_repr, shown_text
 
-__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour", "reply_at"]
+__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour", "plain_reply", "reply_at"]
 
 # Of a score or a probability, unless more are needed to tell its side.
 _REPLY_DIGITS = 4
@@ -49,13 +49,21 @@ def favour_lines(prediction: Any, favour: Favour | None) -> list[str]:
     return [f"  warning {says}, and {favours}"]
 
 
-def plain_favour(favour: Favour | None) -> dict[str, Any]:
-    """Turn it into plain values that JSON can hold; nothing where there is none."""
+def plain_favour(favour: Favour | None) -> dict[str, Any] | None:
+    """Turn it into plain values that JSON can hold; None where there is none."""
     if favour is None:
-        return {}
+        return None
     label, most, own = favour
-    said = {"label": plain_label(label), "probability": most, "probability_of_prediction": own}
-    return {"predict_proba_favours": said}
+    return {"label": plain_label(label), "probability": most, "probability_of_prediction": own}
+
+
+def plain_reply(reply: Reply | None) -> dict[str, Any] | None:
+    """Turn it into plain values that JSON can hold; None where the model has none."""
+    if reply is None:
+        return None
+    numbers = (reply.before, reply.after, reply.threshold)
+    before, after, threshold = (None if v is None else finite_or_none(v) for v in numbers)
+    return {"name": reply.name, "before": before, "after": after, "threshold": threshold}
 
 
 @final

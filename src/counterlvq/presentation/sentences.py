@@ -65,6 +65,10 @@ class SpokenAnswer(CardAnswer, Protocol):
         """Whether each member of the conflict was shown to be needed."""
 
     @property
+    def conflict_has_confidence(self) -> bool:
+        """Whether the confidence is part of the conflict."""
+
+    @property
     def conflict_ranges(self) -> tuple[Bounds, ...]:
         """The allowed ranges of features that leave no room together with the conflict."""
 
@@ -282,6 +286,8 @@ class Sentences:
             limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.cf.features)
             where = " within the ranges of the features" if limited else ""
             return f"the model never says so{where}, with or without constraints{off}"
+        if self.cf.conflict_has_confidence:
+            off = f"; without this confidence there would be some{off}"
         if len(words) == 1:
             return f"{words[0]} leaves no room for it{fewer}{off}"
         listed = f"{', '.join(words[:-1])} and {words[-1]}"

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector, told
+from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector, read_only, told
 from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.problem.coordinates import Coordinates
@@ -27,11 +27,13 @@ from counterlvq.problem.weights import Weights, in_order, is_positive, shown_wei
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Features
 
-__all__ = ["Confidence", "Noise", "Probability", "no_numbers", "shifted"]
+__all__ = ["Confidence", "Noise", "Probability", "no_numbers", "said_number", "shifted"]
 
 NORMS = ("l1", "l2", "linf")
 # Columns that an error names.
 _MOST_NAMED = 8
+# Digits of a number that is said as it is, and denominators of those said as a fraction.
+_FEW_DIGITS, _SMALL = 12, 100
 
 
 def no_numbers(called: str, others: Sequence[str]) -> str:
@@ -45,20 +47,39 @@ def no_numbers(called: str, others: Sequence[str]) -> str:
 
 
 def _checked_weights(given: ArrayLike | Mapping[str, float] | None) -> Weights | None:
+    """Check weights, of which infinite ones are for columns that are known exactly."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
-        kept = finite_vector("Noise: weights", given)
+        array = np.array(given, dtype=object)
+        known = array == inf
+        kept = finite_vector("Noise: weights", np.where(known, 1.0, array).tolist())
         if not (kept > 0).all():
             raise InvalidInputError("Noise: weights are not all positive; expected positive ones.")
-        return kept
+        return read_only(np.where(known, inf, kept))
     for name, weight in given.items():
-        if not is_positive(weight):
+        if not is_positive(weight) and weight != inf:
             raise InvalidInputError(
                 f"Noise: weights has {told(name)}: {told(weight)}; expected names of features with "
-                f"a positive number each. Features that are not named have 1."
+                f"a positive number each, or float('inf') for one that is known exactly. Features "
+                f"that are not named have 1."
             )
     return {name: float(weight) for name, weight in given.items()}
+
+
+def said_number(value: float) -> str:
+    """Write a number so that it reads back as the same, but for its last bit, in few digits.
+
+    Examples
+    --------
+    >>> said_number(0.1 + 0.2), said_number(2 / 3), said_number(123456.789)
+    ('0.3', '2/3', '123456.789')
+    """
+    short = f"{value:.{_FEW_DIGITS}g}"
+    if abs(float(short) - value) <= float(np.spacing(value)):
+        return short
+    share = Fraction(value).limit_denominator(_SMALL)
+    return str(share) if float(share) == value else repr(value)
 
 
 class Confidence(ABC):
@@ -112,7 +133,10 @@ class Probability(Confidence):
     @property
     def words(self) -> str:
         """Name it."""
-        return f"a probability of at least {(Decimal(repr(self.p)) * 100).normalize():f} %"
+        share = said_number(self.p)
+        if "/" in share:
+            return f"a probability of at least {share}"
+        return f"a probability of at least {(Decimal(share) * 100).normalize():f} %"
 
     def lead(self, slope: float) -> float:
         """Difference of scores at which the log odds, `slope` times it, are those of `p`.
@@ -140,8 +164,9 @@ class Noise(Confidence):
     norm : {"l1", "l2", "linf"}
         In which the radius is measured: sum, Euclidean length or largest of the changes.
     weights : mapping from feature to float, or array-like of shape (d,), optional
-        Changes are multiplied by these first, positive ones. By name, 1 for columns that are not
-        named; an array has one for each column, of which those of levels mean nothing.
+        Changes are multiplied by these first, positive ones; a column with an infinite weight is
+        known exactly, and noise leaves it as it is. By name, 1 for columns that are not named; an
+        array has one for each column, of which those of levels mean nothing.
     unit : str
         What a radius of 1 stands for, such as "typical deviations"; words alone.
 
@@ -155,6 +180,9 @@ class Noise(Confidence):
     >>> explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf", {"x0": 0.5}))
     >>> explainer.explain([0.0, 0.0], target="yes").x.round(6)
     array([3., 0.])
+    >>> explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf", {"x0": float("inf")}))
+    >>> explainer.explain([0.0, 0.0], target="yes").x.round(6)
+    array([2., 0.])
     """
 
     radius: float
@@ -192,18 +220,25 @@ class Noise(Confidence):
     def words(self) -> str:
         """Name it, as in "with room for each number to be off by 0.1"."""
         weighted = " (weighted)" if self.weights is not None else ""
-        off = f"off by {self.radius:g}{f' {shown_text(self.unit)}' if self.unit else weighted}"
+        unit = f" {shown_text(self.unit)}" if self.unit else weighted
+        off = f"off by {said_number(self.radius)}{unit}"
         return {
             "l1": f"room for all numbers together to be {off}",
             "l2": f"room for all numbers to be {off} in Euclidean length",
             "linf": f"room for each number to be {off}",
         }[self.norm]
 
-    def for_columns(self, columns: Sequence[str]) -> Noise:
+    def for_columns(self, columns: Sequence[str], features: Features) -> Noise:
         """Put weights by name into the order of the columns of a table."""
         if not isinstance(self.weights, Mapping):
             return self
         ordered = in_order(self.weights, Features(columns), np.ones(len(columns)))
+        for name in self.weights:
+            if not features[name].is_number:
+                raise InvalidInputError(
+                    f"Noise: weights has {told(name)}, which has levels, and noise leaves levels "
+                    f"as they are; expected weights of columns of numbers. Leave it out."
+                )
         return Noise(self.radius, self.norm, ordered, unit=self.unit)
 
     @property
@@ -227,6 +262,11 @@ class Noise(Confidence):
             raise InvalidInputError(
                 f"Noise: weights has {self.by_position.size} entries; expected {width}, one "
                 f"for each feature."
+            )
+        if not np.isfinite(self.weights_over(coordinates)).any():
+            raise InvalidInputError(
+                "Noise: weights are infinite for every column of numbers, so that noise changes "
+                "nothing; expected a finite one, or no confidence at all."
             )
 
     def weights_over(self, coordinates: Coordinates) -> Floats:
@@ -327,11 +367,12 @@ class Noise(Confidence):
     def is_withstood(self, lead: Fraction, slopes: Sequence[Fraction], weights: Floats) -> bool:
         """Whether the worst of the noise takes no more than a lead, exactly.
 
-        `slopes` are those of the lead in the columns that noise acts on, which have `weights`.
+        `slopes` are those of the lead in the columns of numbers, which have `weights`.
         """
         sizes = [
             abs(slope) / Fraction(weight)
             for slope, weight in zip(slopes, weights.tolist(), strict=True)
+            if weight < inf
         ]
         radius = Fraction(self.radius)
         if self.norm == "l2":

@@ -383,7 +383,7 @@ def _about_one(
         amount = f"at least {by}, or none" if least else f"at most {by}"
         return f"a change of {feature.spoken} by {amount}"
     if isinstance(constraint, AsSeen):
-        words = _range(feature, constraint.lower, constraint.upper, write)
+        words = _range(feature, *constraint.said_ends, write)
         return f"{words} {constraint.where}"
     return _range(feature, *constraint.ends, write)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from math import inf
 from typing import Any, final
 
@@ -46,11 +47,24 @@ __all__ = [
 # whether they lie above it.
 Outside = tuple[tuple[int, bool], ...]
 
+# Ends of up to so many digits are said as they are, others to so many digits of the range.
+_TYPED_DIGITS, _END_DIGITS = 9, 4
+
 _WAYS: Mapping[str, Callable[[str], Constraint]] = {
     "increase": Increase,
     "decrease": Decrease,
     "freeze": Freeze,
 }
+
+
+def _said(end: float, width: float, inwards: str) -> float:
+    """Round an end of a range that nobody typed; its own size counts where the width has none."""
+    number = Decimal(repr(float(end)))
+    if abs(end) == inf or len(number.normalize().as_tuple().digits) <= _TYPED_DIGITS:
+        return end
+    size = Decimal(repr(float(min(width, abs(end))))).adjusted()
+    last = Decimal(1).scaleb(size - _END_DIGITS)
+    return float((number / last).to_integral_value(rounding=inwards) * last)
 
 
 @final
@@ -82,7 +96,7 @@ class AsSeen(Constraint):
         return shown_call("AsSeen", self.feature, **ends)
 
     def __str__(self) -> str:
-        low, high = map(self._shown, (self.lower, self.upper))
+        low, high = map(self._shown, self.said_ends)
         if self.lower == -inf:
             words = f"up to {high}"
         elif self.upper == inf:
@@ -92,6 +106,14 @@ class AsSeen(Constraint):
         is_named = self.label or isinstance(self.feature, str)
         name = self.label or (self.feature if is_named else f"feature {self.feature}")
         return f"{name} {words} {self.where}"
+
+    @property
+    def said_ends(self) -> tuple[float, float]:
+        """Ends as people read them: inwards, so that what breaks these breaks the range, too."""
+        if self.is_date or not self.lower < self.upper:
+            return self.lower, self.upper
+        width = self.upper - self.lower
+        return _said(self.lower, width, ROUND_CEILING), _said(self.upper, width, ROUND_FLOOR)
 
     def _shown(self, end: float) -> str:
         if self.is_date and abs(end) < inf:

@@ -32,7 +32,7 @@ from counterlvq.numeric.tolerances import (
     SUM_UNDERFLOW,
     UNIT,
 )
-from counterlvq.problem.confidence import Confidence, no_numbers
+from counterlvq.problem.confidence import Confidence, no_numbers, said_number
 
 __all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
 
@@ -144,7 +144,7 @@ class RelativeSimilarity(KeptApart):
     @property
     def words(self) -> str:
         """Name it."""
-        return f"a relative similarity of at least {self.theta:g}"
+        return f"a relative similarity of at least {said_number(self.theta)}"
 
     @property
     def called(self) -> str:
@@ -288,7 +288,7 @@ class Drift(KeptApart):
     @property
     def words(self) -> str:
         """Name it."""
-        return f"room for a drift of {self.radius:g}"
+        return f"room for a drift of {said_number(self.radius)}"
 
     @property
     def called(self) -> str:

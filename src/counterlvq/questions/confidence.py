@@ -7,6 +7,7 @@ leaves something that is not convex), and the cheapest answer counts.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -30,6 +31,7 @@ from counterlvq.questions.noise import has_room, noise_parts
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
+from counterlvq.types import Status
 
 __all__ = [
     "confident_answer",
@@ -201,7 +203,23 @@ def confident_verified(asked: Asks, confidence: Confidence, cf: Counterfactual) 
 def confident_answer(
     asked: Asks, confidence: Confidence, row: Floats, target: Any
 ) -> Counterfactual:
-    """Find the closest answer that the model is sure of."""
+    """Find the closest answer that the model is sure of, or say why there is none."""
+    begun = time.monotonic()
+    out = _found(asked, confidence, row, target)
+    if out.status is not Status.INFEASIBLE or not (out.conflict or out.conflict_ranges):
+        return out
+    left = None
+    if asked.time_limit is not None:
+        left = max(asked.time_limit - (time.monotonic() - begun), 0.0)
+    bare = asked.asking_for(
+        constraints=out.conflict, confidence=None, is_sure=False, margin=None, time_limit=left
+    )
+    found = bare.answered(row, list(out.target), find_clash=False)
+    return replace(out, conflict_has_confidence=found.status.has_answer)
+
+
+def _found(asked: Asks, confidence: Confidence, row: Floats, target: Any) -> Counterfactual:
+    """Answer by the kind of confidence."""
     if is_cut(asked, confidence):
         assert isinstance(confidence, KeptApart)
         return apart_answer(asked, confidence, row, target)

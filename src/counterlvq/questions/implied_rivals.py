@@ -19,7 +19,7 @@ import numpy as np
 from counterlvq.certificates.implied_rivals import ImpliedCertificate
 from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, key_of, plain
+from counterlvq.numeric.arrays import Floats, key_of, plain, read_only
 from counterlvq.numeric.tolerances import CLOSED_GAP, CUSHION_SHARES
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.protocol import Asks
@@ -63,6 +63,10 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
                 best = found
         if best is None or min(cell.bound for cell in cells) >= (1.0 - CLOSED_GAP) * best.cost:
             break
+    for cell in cells:  # what is left of one may be too small for floats, but for its prototype
+        most = np.inf if best is None else best.cost
+        found = cell.at_prototype() if cell.bound < (1.0 - CLOSED_GAP) * most else None
+        best = found if found is not None and found.cost < most else best
     proofs = JoinedCertificate(tuple(cell.certificate for cell in cells))
     least = min(cells, key=lambda cell: cell.bound).found
     out = replace(
@@ -198,6 +202,25 @@ class _Cell:
                 return None  # out of time, or at the end of what floats can tell
             inside.ask()
         return None
+
+    def at_prototype(self) -> Counterfactual | None:
+        """Take the prototype itself for an answer, if constraints let it be one."""
+        if self.found.status is Status.INFEASIBLE:
+            return None
+        view, i = self.asked.prepared_for(self.row), self.prototype
+        values = read_only(view.outer(self.asked.model.prototypes[i], self.row))
+        good, cost = self.asked._check(self.row, (self.label,), values, np.inf)
+        if not good:
+            return None
+        return replace(
+            self.found,
+            values=values,
+            cost=cost,
+            resolution=0.0,
+            prediction=self.label,
+            prototype=i,
+            reason=f"{self.found.reason}; the prototype itself",
+        )
 
     def _cut_off(self, rule: KeptApart, enough: KeptApart) -> bool:
         """Add rivals that `rule` implies where the answer breaks `enough`; whether any did."""

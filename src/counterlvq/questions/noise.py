@@ -103,9 +103,9 @@ class _HasRoom:
         unsure = self.noise.undecided(view.model, i, view.inner(row), weights)
         if unsure is None:
             return False
-        scores, acting = self._scores, weights[weights < np.inf]
+        scores, own = self._scores, weights[view.source.coordinates.numbers]
         return all(
-            self.noise.is_withstood(scores.lead(row, i, k), scores.slopes(i, k), acting)
+            self.noise.is_withstood(scores.lead(row, i, k), scores.slopes(i, k), own)
             for k in unsure.tolist()
         )
 

@@ -137,6 +137,17 @@ class Reasons:
             return f"{said} because {listed(parts)}{fewer}."
         return f"{said} because {listed(parts)}{fewer}: {stays}."
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel with the mappings themselves: views of them cannot be pickled."""
+        return {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = {n: MappingProxyType(v) if isinstance(v, dict) else v for n, v in state.items()}
+        self.__dict__.update(kept)
+
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold."""
         label = plain(self.prediction)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any, final
 
@@ -69,6 +70,18 @@ class Robustness:
     certified: Mapping[str, Floats]
     hypothesis_margin: Mapping[str, Floats]
     is_labelled: bool = True
+    make_frame: Callable[[dict[str, Any]], Any] = field(default=new_frame, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Travel with the mappings themselves: views of them cannot be pickled."""
+        return {
+            name: dict(value) if isinstance(value, MappingProxyType) else value
+            for name, value in self.__dict__.items()
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        kept = {n: MappingProxyType(v) if isinstance(v, dict) else v for n, v in state.items()}
+        self.__dict__.update(kept)
 
     @property
     def headline(self) -> str:
@@ -122,6 +135,7 @@ class Robustness:
         """Put everything in a DataFrame, one row per input.
 
         Columns are right, and for each norm distance_l2, certified_l2 and hypothesis_margin_l2.
+        A frame of the library that the inputs came in, with their index, of pandas for arrays.
 
         Examples
         --------
@@ -138,7 +152,7 @@ class Robustness:
             columns[f"distance_{norm}"] = self.distance[norm]
             columns[f"certified_{norm}"] = self.certified[norm]
             columns[f"hypothesis_margin_{norm}"] = self.hypothesis_margin[norm]
-        return new_frame(columns)
+        return self.make_frame(columns)
 
     def __str__(self) -> str:
         lines = [self.headline]
@@ -231,6 +245,7 @@ def robustness(
         MappingProxyType(certified),
         MappingProxyType({n: read_only(_quick(rules, rows, labels, n)) for n in norms}),
         is_labelled=y is not None,
+        make_frame=partial(batch.given.new, batch.rows),
     )
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from math import inf
 from threading import Lock
 from time import monotonic
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer
@@ -44,6 +44,7 @@ _PASS, _PASSES = 1.0, 12
 _MOST_TEXT = 50_000_000
 
 Values = dict[str, Any]
+_T = TypeVar("_T")
 
 
 @final
@@ -150,6 +151,8 @@ class Answering:
             question = replace(question, time_limit=limit)
         explainer = self._explainer(question)
         target = target_for(self.model, request.get("target"))
+        if request.get("ranges"):  # before any row is answered, which may take long
+            _asked_for("ranges", explainer.require_ranges)
         answers = self._answered(explainer, rows, target, request.get("bad_rows", "raise"))
         told = _all_told(explainer, answers, request, most_text)
         if request.get("alternatives"):
@@ -291,21 +294,21 @@ def _told(
     if request.get("text"):
         told |= _worded(cf) | {"conflict_fields": _fields(explainer, cf, request)}
     if request.get("ranges") and cf.status.has_answer and cf.changes:
-        told["ranges"] = _asked_for("ranges", lambda: explainer.ranges(cf))
+        told["ranges"] = _asked_for("ranges", lambda: explainer.ranges(cf).to_dict())
     if request.get("reasons") and is_read:
-        told["reasons"] = _asked_for("reasons", lambda: explainer.reasons(dict(told["original"])))
+        given = dict(told["original"])
+        told["reasons"] = _asked_for("reasons", lambda: explainer.reasons(given).to_dict())
     if request.get("certificate") and is_read:
         told["certificate"] = _certificate(writer, cf)
     return told
 
 
-def _asked_for(field: str, answer: Callable[[], Any]) -> Values:
+def _asked_for(field: str, answer: Callable[[], _T]) -> _T:
     """Answer what a field of the request asks for besides; what cannot be had names that field."""
     try:
-        told: Values = answer().to_dict()
+        return answer()
     except clvq.CounterlvqError as error:
         raise problem_of(error, field) from None
-    return told
 
 
 def _ways(explainer: clvq.Explainer, cf: clvq.Counterfactual, request: Mapping[str, Any]) -> Values:
@@ -335,12 +338,11 @@ def _worded(cf: clvq.Counterfactual) -> Values:
         }
         for change in cf.shown_changes
     ]
-    shown: Values = {"cost": _finite(cf.shown.cost), "changes": changes}
-    if cf.reply is not None:
-        shown["response"] = asdict(cf.reply)
+    proof = None
     if cf.status.has_answer:
         printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
-        shown["proof"] = {"cost": printed.cost, "bound": printed.bound, "gap": printed.gap}
+        proof = {"cost": printed.cost, "bound": printed.bound, "gap": printed.gap}
+    shown = cf.to_dict(shown=True)["shown"] | {"changes": changes, "proof": proof}
     return {"text": cf.text(), "shown": shown}
 
 

@@ -103,20 +103,29 @@ class Answer(_Open):
     original_prediction: Label
     target: list[Label]
     cost: float | None
+    cost_scales: list[str]
     lower_bound: float | None
     gap: float | None
     resolution: float | None
+    confidence: str
     prototype: int
     original: dict[str, Cell]
     x: dict[str, Cell] | None
     missing: list[str]
     changes: list[dict[str, Any]]
     conflict: list[str]
+    conflict_is_irreducible: bool
+    conflict_has_confidence: bool
+    conflict_ranges: list[str]
+    conflict_steps: list[str]
     has_target: bool
     broken: list[str]
     within_rules: dict[str, Any] | None
     reason: str
     found_by: str
+    response: dict[str, Any] | None
+    predict_proba_favours: dict[str, Any] | None
+    shown: dict[str, Any] | None = Field(description="With `text`: what the sentence shows.")
 
 
 class Answers(_Strict):
