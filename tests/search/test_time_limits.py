@@ -25,13 +25,14 @@ from counterlvq.solvers.compiled import Scratch
 
 @dataclass
 class Clock:
-    """Goes on by one second whenever it is looked at."""
+    """Goes on by one second, or another step, whenever it is looked at."""
 
     time: float = 0.0
+    step: float = 1.0
     started: list[float] = field(default_factory=list)  # when programs were begun
 
     def __call__(self) -> float:
-        self.time += 1.0
+        self.time += self.step
         return self.time
 
 
@@ -260,3 +261,58 @@ def test_rounds_of_a_search_share_one_limit(clock: Clock, monkeypatch: pytest.Mo
         assert left == sorted(left, reverse=True)
         assert min(left) > 0.0
         assert max(left) < 3.5
+
+
+def curved(seed: int, d: int = 24) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(6, d))
+    omegas = [0.7 * np.eye(d) + rng.normal(size=(d, d)) / np.sqrt(d) for _ in W]
+    return clvq.PrototypeModel(W, np.arange(6) % 3, omegas=omegas), W[0] + 0.1
+
+
+COSTS = [
+    pytest.param(clvq.Manhattan(), lambda D: np.abs(D).sum(axis=1), id="absolute"),
+    pytest.param(clvq.Euclidean(), lambda D: (D**2).sum(axis=1), id="squared"),
+]
+
+
+@pytest.mark.parametrize(("cost", "value"), COSTS)
+@pytest.mark.parametrize("looks", [20, 40, 80, 160])
+def test_short_limit_leaves_an_answer_and_a_bound(
+    cost: clvq.Cost, value: Callable[[np.ndarray], np.ndarray], looks: int, clock: Clock
+) -> None:
+    """However few of the cells were relaxed; no point of the target that costs less is found."""
+    model, x = curved(0)
+    clock.step = 1e-3
+    cf = clvq.Explainer(model, cost, time_limit=1e-3 * looks).explain(x, target=(1, 2))
+    assert cf.status.has_answer
+    assert 0.0 < cf.lower_bound <= cf.cost
+    rng = np.random.default_rng(looks)
+    ends = model.prototypes[model.labels != 0]
+    ways = ends[rng.integers(len(ends), size=4000)] - x
+    ways = ways * (rng.random(ways.shape) < 0.7) + 0.2 * rng.normal(size=ways.shape)
+    D = ways * rng.random((len(ways), 1)) * 1.5
+    far = [((x + D - w) @ omega.T) ** 2 for w, omega in zip(
+        model.prototypes, model.factors, strict=True)]  # fmt: skip
+    wins = np.asarray(model.labels)[np.sum(far, axis=2).argmin(axis=0)] != 0
+    assert wins.sum() > 50
+    assert value(D[wins]).min() >= cf.lower_bound
+
+
+def test_reason_says_which_cells_there_was_no_time_for(clock: Clock) -> None:
+    model, x = curved(0)
+    clock.step = 1e-3
+    short = clvq.Explainer(model, time_limit=0.02).explain(x, target=(1, 2))
+    assert "no time for more than a coarse bound on 3 of 4 prototypes" in short.reason
+    whole = clvq.Explainer(model, time_limit=10.0).explain(x, target=(1, 2))
+    assert whole.status is clvq.Status.OPTIMAL
+    assert "coarse" not in whole.reason
+
+
+def test_limit_too_short_for_any_search_leaves_a_prototype() -> None:
+    """Nothing has to be searched to find that."""
+    model, x = curved(1)
+    cf = clvq.Explainer(model, time_limit=1e-9).explain(x, target=1)
+    assert cf.status is clvq.Status.FEASIBLE
+    own = np.abs(model.prototypes[model.labels == 1] - x).sum(axis=1)
+    assert cf.cost == pytest.approx(own.min())

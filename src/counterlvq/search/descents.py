@@ -40,6 +40,8 @@ _MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
 _STATIONS = 33
 # Corrections of a relaxed point before another way is taken.
 _PULLS = 6
+# Target prototypes that are looked at as they are.
+_MOST_TRIED = 8
 # How often the length of a line is doubled in the search for what lies far away.
 _DOUBLINGS = 48
 
@@ -67,6 +69,11 @@ class CellSearch:
         """Cost of the best answer so far, or of one known from elsewhere."""
         return self.context.below if self._best is None else self._best.cost
 
+    @property
+    def _is_hurried(self) -> bool:
+        """Whether time is short for more than the searches."""
+        return False
+
     @cached_property
     def _walked(self) -> Program:
         """Cost and constraints as walks meet them: without what leaves them no room."""
@@ -85,11 +92,24 @@ class CellSearch:
                 self._search_from(prototype, point)
         return self._best
 
+    def _try_prototypes(self) -> None:
+        """Take the cheapest target prototype that is an answer, for which no search is needed."""
+        x, cells = self.question.x, self.question.cells
+        if not isinstance(cells, LocalCells):
+            return
+        Y = cells.model.prototypes[cells.targets]
+        costs = np.array([self.question.convex.cost(y - x) for y in Y])
+        for y in Y[np.argsort(costs, kind="stable")][:_MOST_TRIED]:
+            found = self.context.accepted(y) if self._obeys(y) else None
+            if found is not None and found.cost < self._cost:
+                self._best = found
+                return
+
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
         x = self.question.x
         for prototype in self.question.cells.targets.tolist():
-            if self.context.out_of_time():
+            if self.context.out_of_time() or self._is_hurried:
                 return
             there = self.question.cells.model.prototypes[prototype] - x
             if self._obeys(x + there) and self._leads(prototype, there):
@@ -97,7 +117,7 @@ class CellSearch:
                 self._descend(prototype, there)
             else:
                 self._enter(prototype, there)
-            if from_input and prototype in self._inside:
+            if from_input and prototype in self._inside and not self._is_hurried:
                 self._search_from(prototype, np.zeros_like(x))
 
     def _look_far(self) -> None:
