@@ -316,3 +316,29 @@ def test_limit_too_short_for_any_search_leaves_a_prototype() -> None:
     assert cf.status is clvq.Status.FEASIBLE
     own = np.abs(model.prototypes[model.labels == 1] - x).sum(axis=1)
     assert cf.cost == pytest.approx(own.min())
+
+
+def height_of_samples(model: clvq.PrototypeModel, x: np.ndarray, label: int) -> float:
+    """Least largest change of many points of a label on the way to its prototypes."""
+    rng, W = np.random.default_rng(0), np.array(model.prototypes)
+    ends = W[np.asarray(model.labels) == label]
+    D = (ends[rng.integers(len(ends), size=4000)] - x) * rng.random((4000, 1))
+    far = np.array([(((x + D - w) @ F.T) ** 2).sum(axis=1) for w, F in zip(
+        W, model.factors, strict=True)])  # fmt: skip
+    wins = np.asarray(model.labels)[far.argmin(axis=0)] == label
+    return float(np.abs(D[wins]).max(axis=1).min())
+
+
+@pytest.mark.parametrize("rank", [4, 40])
+def test_largest_change_has_an_answer_in_little_time(rank: int, clock: Clock) -> None:
+    """It is never dearer than the points between the input and the target prototypes."""
+    rng = np.random.default_rng(rank)
+    W, seen = rng.normal(size=(6, 40)), np.linalg.qr(rng.normal(size=(40, rank)))[0].T
+    omegas = [rng.normal(size=(rank, rank)) @ seen for _ in W]
+    model, x = clvq.PrototypeModel(W, np.arange(6) % 3, omegas=omegas), W[0] + 0.1
+    clock.step = 1e-3
+    cf = clvq.Explainer(model, clvq.Chebyshev(), time_limit=0.1).explain(x, target=1)
+    assert cf.status.has_answer
+    assert cf.lower_bound <= cf.cost
+    assert cf.cost == pytest.approx(np.abs(cf.values - x).max())
+    assert cf.cost <= height_of_samples(model, x, 1) * (1.0 + 1e-9)
