@@ -342,3 +342,29 @@ def test_largest_change_has_an_answer_in_little_time(rank: int, clock: Clock) ->
     assert cf.lower_bound <= cf.cost
     assert cf.cost == pytest.approx(np.abs(cf.values - x).max())
     assert cf.cost <= height_of_samples(model, x, 1) * (1.0 + 1e-9)
+
+
+def test_tree_of_boxes_that_is_cut_short_keeps_what_holds_for_its_parts() -> None:
+    """The more is looked at the better the bound, and the first box alone proves something."""
+    rng = np.random.default_rng(0)
+    W, omegas = rng.normal(size=(8, 3)), list(rng.normal(size=(8, 3, 3)))
+    model = clvq.PrototypeModel(W, [0, 1] * 4, omegas=omegas)
+    cut = 0
+    for x in rng.normal(size=(12, 3)):
+        explainer = clvq.Explainer(model)
+        target = 1 - int(model.predict(x[None])[0])
+        cf = explainer.explain(x, target=target)
+        question = explainer.prepared_for().answers.question(x, model.labels == target)
+        for tree in cf.certificate.trees:
+            if tree.feature[0] < 0:
+                continue
+            whole = tree.lower_bound(question, cf.cost, 0.0)
+            bounds = [
+                tree.lower_bound(question, cf.cost, 0.0, stop_after(looks))
+                for looks in range(len(tree.feature) + 2)
+            ]
+            assert bounds[0] == 0.0
+            assert bounds == sorted(bounds)
+            assert bounds[-1] == whole
+            cut += 0.0 < bounds[1] < whole
+    assert cut

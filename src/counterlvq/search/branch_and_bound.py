@@ -54,8 +54,8 @@ _TREE = "branch and bound over semidefinite relaxations"
 _CLOSED = 0.999
 # A rival that comes as near as this share of the distances matters to a relaxation.
 _NEAR = 0.05
-# The share of a time limit that checking the proof may take on top.
-_GRACE = 0.08
+# The share of a time limit that checking the proof may take on top: less than until it is too late.
+_GRACE = 0.04
 # How many features without a limit are named.
 _NAMED = 3
 # Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
