@@ -124,10 +124,10 @@ class Branching(CellSearch):
     def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
         self._allowed = max(self.context.seconds_left(), 0.0)
-        if self.context.limit > 0.0:
-            self._try_prototypes()
+        self._try_prototypes()
         if not self.context.out_of_time() and not self.question.root(np.inf).is_empty:
             self._start(from_input=True)
+            self._take_back()
         evidence = self._contradiction()
         if self._cost == np.inf and evidence is None:
             self._look_far()

@@ -98,7 +98,7 @@ class CellSearch:
     def _try_prototypes(self) -> None:
         """Take the cheapest target prototype that is an answer, for which no search is needed."""
         x, cells = self.question.x, self.question.cells
-        if not isinstance(cells, LocalCells):
+        if not isinstance(cells, LocalCells) or not self.context.limit > 0.0:
             return
         Y = x + np.array([self._way_to(prototype) for prototype in cells.targets.tolist()])
         costs = np.array([self.question.convex.cost(y - x) for y in Y])
@@ -107,6 +107,26 @@ class CellSearch:
             if found is not None and found.cost < self._cost:
                 self._best = found
                 return
+
+    def _take_back(self) -> None:
+        """Undo changes one by one, the dearest first, where nothing beats a prototype as it is.
+
+        Points that win by a tie alone have no neighbours that a search could walk over.
+        """
+        x, cells = self.question.x, self.question.cells
+        if self._best is None or not isinstance(cells, LocalCells):
+            return
+        if not (self._best.y == cells.model.prototypes[cells.targets]).all(axis=1).any():
+            return
+        costs = np.array([self.question.convex.cost(part) for part in np.diag(self._best.y - x)])
+        for j in np.argsort(-costs, kind="stable")[: np.count_nonzero(costs)].tolist():
+            if self.context.out_of_time():
+                return
+            y = self._best.y.copy()
+            y[j] = x[j]
+            found = self.context.accepted(y) if self._obeys(y) else None
+            if found is not None and found.cost < self._cost:
+                self._best = found
 
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
