@@ -303,7 +303,7 @@ def test_reason_says_which_cells_there_was_no_time_for(clock: Clock) -> None:
     model, x = curved(0)
     clock.step = 1e-3
     short = clvq.Explainer(model, time_limit=0.02).explain(x, target=(1, 2))
-    assert "no time for more than a coarse bound on 3 of 4 prototypes" in short.reason
+    assert "time for a coarse bound at most on 3 of 4 prototypes" in short.reason
     whole = clvq.Explainer(model, time_limit=10.0).explain(x, target=(1, 2))
     assert whole.status is clvq.Status.OPTIMAL
     assert "coarse" not in whole.reason

@@ -144,9 +144,7 @@ class Branching(CellSearch):
         unseen = cells - len(self._roots) + self._unseen
         late = unseen and self._best is not None and self.context.out_of_time()
         short = (
-            (f"no time for more than a coarse bound on {unseen} of {cells} prototypes",)
-            if late
-            else ()
+            (f"time for a coarse bound at most on {unseen} of {cells} prototypes",) if late else ()
         )
         if root.is_finite or root.is_empty:
             return short
