@@ -345,3 +345,25 @@ def test_wishes_are_for_every_class() -> None:
     asked = {q.target for cost in COSTS for q in wishes(draw("per class", cost, 0))}
     assert asked <= {*NAMES.tolist(), None}
     assert len(asked) >= 3
+
+
+@pytest.mark.parametrize("method", ["auto", "global"])
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+def test_ties_that_the_earlier_prototype_wins_are_found(cost: clvq.Cost, method: str) -> None:
+    """The first is as near as the second where ``x0 = 1`` alone, and the third is farther there."""
+    omegas = [np.diag([2.0, 1.0]), np.eye(2), np.eye(2)]
+    model = clvq.PrototypeModel(
+        [[1.0, 1.0], [1.0, 1.0], [-3.0, 0.0]], ["a", "b", "b"], omegas=omegas
+    )
+    cf = clvq.Explainer(model, cost, method=method).explain([0.0, 0.0], target="a")
+    assert cf.status is clvq.Status.OPTIMAL
+    assert cf.values.tolist() == [1.0, 0.0]
+    assert cf.cost == 1.0
+
+
+def test_prototype_that_wins_at_itself_alone_is_found() -> None:
+    omegas = [2.0 * np.eye(2), np.eye(2)]
+    model = clvq.PrototypeModel([[1.0, 1.0], [1.0, 1.0]], ["a", "b"], omegas=omegas)
+    cf = clvq.Explainer(model).explain([0.0, 0.0], target="a")
+    assert cf.status is clvq.Status.OPTIMAL
+    assert cf.values.tolist() == [1.0, 1.0]

@@ -288,7 +288,7 @@ def test_interrupted_batch_harms_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_progress_closes() -> None:
-    question, told = hard(2), list[Progress]()
+    question, told = hard(0), list[Progress]()
     explainer = question.explainer(time_limit=1.0)
     cf = explainer.explain(question.x, question.target, progress=told.append)
     assert len(told) > 1

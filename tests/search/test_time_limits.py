@@ -26,13 +26,14 @@ from counterlvq.solvers.compiled import Scratch
 
 @dataclass
 class Clock:
-    """Goes on by one second whenever it is looked at."""
+    """Goes on by one second, or another step, whenever it is looked at."""
 
     time: float = 0.0
+    step: float = 1.0
     started: list[float] = field(default_factory=list)  # when programs were begun
 
     def __call__(self) -> float:
-        self.time += 1.0
+        self.time += self.step
         return self.time
 
 
@@ -316,3 +317,110 @@ def test_rounds_of_a_search_share_one_limit(clock: Clock, monkeypatch: pytest.Mo
         assert left == sorted(left, reverse=True)
         assert min(left) > 0.0
         assert max(left) < 3.5
+
+
+def curved(seed: int, d: int = 24) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(6, d))
+    omegas = [0.7 * np.eye(d) + rng.normal(size=(d, d)) / np.sqrt(d) for _ in W]
+    return clvq.PrototypeModel(W, np.arange(6) % 3, omegas=omegas), W[0] + 0.1
+
+
+COSTS = [
+    pytest.param(clvq.Manhattan(), lambda D: np.abs(D).sum(axis=1), id="absolute"),
+    pytest.param(clvq.Euclidean(), lambda D: (D**2).sum(axis=1), id="squared"),
+]
+
+
+@pytest.mark.parametrize(("cost", "value"), COSTS)
+@pytest.mark.parametrize("looks", [20, 40, 80, 160])
+def test_short_limit_leaves_an_answer_and_a_bound(
+    cost: clvq.Cost, value: Callable[[np.ndarray], np.ndarray], looks: int, clock: Clock
+) -> None:
+    """However few of the cells were relaxed; no point of the target that costs less is found."""
+    model, x = curved(0)
+    clock.step = 1e-3
+    cf = clvq.Explainer(model, cost, time_limit=1e-3 * looks).explain(x, target=(1, 2))
+    assert cf.status.has_answer
+    assert 0.0 < cf.lower_bound <= cf.cost
+    rng = np.random.default_rng(looks)
+    ends = model.prototypes[model.labels != 0]
+    ways = ends[rng.integers(len(ends), size=4000)] - x
+    ways = ways * (rng.random(ways.shape) < 0.7) + 0.2 * rng.normal(size=ways.shape)
+    D = ways * rng.random((len(ways), 1)) * 1.5
+    far = [((x + D - w) @ omega.T) ** 2 for w, omega in zip(
+        model.prototypes, model.factors, strict=True)]  # fmt: skip
+    wins = np.asarray(model.labels)[np.sum(far, axis=2).argmin(axis=0)] != 0
+    assert wins.sum() > 50
+    assert value(D[wins]).min() >= cf.lower_bound
+
+
+def test_reason_says_which_cells_there_was_no_time_for(clock: Clock) -> None:
+    model, x = curved(0)
+    clock.step = 1e-3
+    short = clvq.Explainer(model, time_limit=0.02).explain(x, target=(1, 2))
+    assert "time for a coarse bound at most on 3 of 4 prototypes" in short.reason
+    whole = clvq.Explainer(model, time_limit=10.0).explain(x, target=(1, 2))
+    assert whole.status is clvq.Status.OPTIMAL
+    assert "coarse" not in whole.reason
+
+
+def test_limit_too_short_for_any_search_leaves_a_prototype() -> None:
+    """Nothing has to be searched to find that."""
+    model, x = curved(1)
+    cf = clvq.Explainer(model, time_limit=1e-9).explain(x, target=1)
+    assert cf.status is clvq.Status.FEASIBLE
+    own = np.abs(model.prototypes[model.labels == 1] - x).sum(axis=1)
+    assert cf.cost == pytest.approx(own.min())
+
+
+def height_of_samples(model: clvq.PrototypeModel, x: np.ndarray, label: int) -> float:
+    """Least largest change of many points of a label on the way to its prototypes."""
+    rng, W = np.random.default_rng(0), np.array(model.prototypes)
+    ends = W[np.asarray(model.labels) == label]
+    D = (ends[rng.integers(len(ends), size=4000)] - x) * rng.random((4000, 1))
+    far = np.array([(((x + D - w) @ F.T) ** 2).sum(axis=1) for w, F in zip(
+        W, model.factors, strict=True)])  # fmt: skip
+    wins = np.asarray(model.labels)[far.argmin(axis=0)] == label
+    return float(np.abs(D[wins]).max(axis=1).min())
+
+
+@pytest.mark.parametrize("rank", [4, 40])
+def test_largest_change_has_an_answer_in_little_time(rank: int, clock: Clock) -> None:
+    """It is never dearer than the points between the input and the target prototypes."""
+    rng = np.random.default_rng(rank)
+    W, seen = rng.normal(size=(6, 40)), np.linalg.qr(rng.normal(size=(40, rank)))[0].T
+    omegas = [rng.normal(size=(rank, rank)) @ seen for _ in W]
+    model, x = clvq.PrototypeModel(W, np.arange(6) % 3, omegas=omegas), W[0] + 0.1
+    clock.step = 1e-3
+    cf = clvq.Explainer(model, clvq.Chebyshev(), time_limit=0.1).explain(x, target=1)
+    assert cf.status.has_answer
+    assert cf.lower_bound <= cf.cost
+    assert cf.cost == pytest.approx(np.abs(cf.values - x).max())
+    assert cf.cost <= height_of_samples(model, x, 1) * (1.0 + 1e-9)
+
+
+def test_tree_of_boxes_that_is_cut_short_keeps_what_holds_for_its_parts() -> None:
+    """The more is looked at the better the bound, and the first box alone proves something."""
+    rng = np.random.default_rng(0)
+    W, omegas = rng.normal(size=(8, 3)), list(rng.normal(size=(8, 3, 3)))
+    model = clvq.PrototypeModel(W, [0, 1] * 4, omegas=omegas)
+    cut = 0
+    for x in rng.normal(size=(12, 3)):
+        explainer = clvq.Explainer(model)
+        target = 1 - int(model.predict(x[None])[0])
+        cf = explainer.explain(x, target=target)
+        question = explainer.prepared_for().answers.question(x, model.labels == target)
+        for tree in cf.certificate.trees:
+            if tree.feature[0] < 0:
+                continue
+            whole = tree.lower_bound(question, cf.cost, 0.0)
+            bounds = [
+                tree.lower_bound(question, cf.cost, 0.0, stop_after(looks))
+                for looks in range(len(tree.feature) + 2)
+            ]
+            assert bounds[0] == 0.0
+            assert bounds == sorted(bounds)
+            assert bounds[-1] == whole
+            cut += 0.0 < bounds[1] < whole
+    assert cut

@@ -130,7 +130,9 @@ class BoxTree:
     def _least(
         self, question: BoxQuestion, cap: float, bound: Callable[[_Part], float], stop: Stop
     ) -> float:
-        """Least bound over the parts that are left whole, at most `cap`; 0 if there is no time.
+        """Least bound over the parts that are left whole, at most `cap`.
+
+        Where time runs out, parts that were not looked at have the bound of what they are parts of.
 
         Together they hold all changes of cost up to `cap`. What holds for a box holds for
         its parts. Multipliers are worth most with the cost that they were found for, which may be
@@ -140,7 +142,7 @@ class BoxTree:
         waiting = [(0, Box.whole(question.x.size), Box.whole(len(self.forms)), 0.0)]
         while waiting:
             if stop():
-                return 0.0
+                return min(least, *(floor for *_, floor in waiting))
             node, box, within, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
             is_whole = bool(self.feature[node] < 0)
@@ -215,7 +217,7 @@ class BoxCertificate:
 
         With `margin`, only points that beat every rival by that much count. Of questions
         about shared metrics nothing is proved, nor below a cost that is no number, nor by boxes
-        that are not looked at before `stop` says so.
+        that are not looked at before `stop` says so, beyond what holds for the box around them.
         """
         if not isinstance(question, BoxQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0

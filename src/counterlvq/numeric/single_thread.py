@@ -7,6 +7,7 @@ processors as well, that takes ten times as long as the products.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -30,14 +31,14 @@ class _Limit:
     def _begin_anew(self) -> None:
         self._turn, self._inside = Lock(), 0
         self._limit: Any = None
+        self._libraries: Any = None
+        self._modules = 0
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
         with self._turn:
             if not self._inside:
-                self._limit = threadpool_limits(limits=1, user_api="blas")
+                self._limit = self._found().limit(limits=1, user_api="blas")
             self._inside += 1
         try:
             yield
@@ -46,6 +47,14 @@ class _Limit:
                 self._inside -= 1
                 if not self._inside:
                     self._limit.restore_original_limits()
+
+    def _found(self) -> Any:
+        """Libraries to limit: looked for again, which takes 10 ms, where modules have come."""
+        from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
+
+        if self._libraries is None or self._modules != len(sys.modules):
+            self._libraries, self._modules = ThreadpoolController(), len(sys.modules)
+        return self._libraries
 
 
 one_blas_thread = _Limit()

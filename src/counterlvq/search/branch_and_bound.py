@@ -11,8 +11,6 @@ import heapq
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from math import lcm
 from typing import final
 
 import numpy as np
@@ -26,7 +24,6 @@ from counterlvq.numeric.tolerances import (
     BROKEN_RIVAL,
     DIVING,
     FINEST_GAP,
-    HUGE,
     NARROW,
     SHARE_OF_GAP,
     SLIGHTLY_LESS,
@@ -38,6 +35,8 @@ from counterlvq.search.contradictions import refutation
 from counterlvq.search.descents import CellSearch
 from counterlvq.search.progress import Progress
 from counterlvq.search.result import DualPoint, SearchResult
+from counterlvq.search.whole_multipliers import in_whole_numbers
+from counterlvq.solvers.one_rival import charged_for_one
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
@@ -55,10 +54,8 @@ _TREE = "branch and bound over semidefinite relaxations"
 _CLOSED = 0.999
 # A rival that comes as near as this share of the distances matters to a relaxation.
 _NEAR = 0.05
-# The share of a time limit that checking the proof may take on top.
-_GRACE = 0.08
-# Where a box has no end: how small the whole numbers are that stand for the multipliers as well.
-_DENOMINATOR, _MOST_WHOLE = 1000, 2**40
+# The share of a time limit that checking the proof may take on top: less than until it is too late.
+_GRACE = 0.04
 # How many features without a limit are named.
 _NAMED = 3
 # Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
@@ -107,6 +104,7 @@ class Branching(CellSearch):
     _work: float = field(init=False, default=0.0)
     _looked_at: float = field(init=False, default=np.inf)  # cost that the last box reckons with
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
+    _unseen: int = field(init=False, default=0)  # cells of which nothing is known yet
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
 
@@ -126,8 +124,10 @@ class Branching(CellSearch):
     def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
         self._allowed = max(self.context.seconds_left(), 0.0)
+        self._try_prototypes()
         if not self.context.out_of_time() and not self.question.root(np.inf).is_empty:
             self._start(from_input=True)
+            self._take_back()
         evidence = self._contradiction()
         if self._cost == np.inf and evidence is None:
             self._look_far()
@@ -139,17 +139,22 @@ class Branching(CellSearch):
 
     @property
     def _limits(self) -> tuple[str, ...]:
-        """Say how far the search has looked where nothing else limits an answer."""
-        root = self.question.root(self._cost)
+        """Say what time was too short for, and how far the search has looked without limits."""
+        root, cells = self.question.root(self._cost), self.question.cells.targets.size
+        unseen = cells - len(self._roots) + self._unseen
+        late = unseen and self._best is not None and self.context.out_of_time()
+        short = (
+            (f"time for a coarse bound at most on {unseen} of {cells} prototypes",) if late else ()
+        )
         if root.is_finite or root.is_empty:
-            return ()
+            return short
         near, names = self._near(root), self.question.cells.model.features.names
         open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
         named = ", ".join(shown_text(names[j]) for j in open_ones[:_NAMED])
         more = f" and {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
         far = float(near.most[open_ones].max())
         where = f"changes up to {far:.4g}" if np.isfinite(far) else f"{self._solved} boxes"
-        return (f"nothing limits {named}{more}: searched within {where} only",)
+        return (*short, f"nothing limits {named}{more}: searched within {where} only")
 
     @property
     def _engines(self) -> tuple[str, ...]:
@@ -178,7 +183,12 @@ class Branching(CellSearch):
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = 0.0 if is_free else self._bound(prototype, prices, box, cap)
+            # Relaxations say far more, if there is time for one in each cell.
+            coarse = charged_for_one(problem, box, cap) if self._allowed < np.inf else None
+            if coarse is not None and (least := self._bound(prototype, coarse, box, cap)) > bound:
+                prices, bound = coarse, least
             everyone = np.ones(prices.forms.size, dtype=bool)
+            self._unseen += 1
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone, Box.whole(0)))
         return queue
 
@@ -218,8 +228,7 @@ class Branching(CellSearch):
         if not np.isfinite(self._cost) and not np.isfinite(self._allowed):
             most = min(most, _VAIN_NODES)
         # One cell that is not looked at leaves nothing proved of any.
-        worked = self._work >= self.most_work and self._solved >= len(self._roots)
-        spent = self._solved >= most or worked
+        spent = not self._unseen and (self._solved >= most or self._work >= self.most_work)
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:
@@ -239,6 +248,20 @@ class Branching(CellSearch):
         """Whether relaxations need no products of two features, in any cell."""
         problems = (self.question.problem(int(i)) for i in self.question.cells.targets)
         return all(is_separable(problem) for problem in problems)
+
+    def _seconds_for_one(self) -> float:
+        """Seconds that one relaxation may take.
+
+        One cell of which nothing is known leaves nothing proved of any, so that they share, with
+        room for all else that is done for each.
+        """
+        return self.context.seconds_left() / (1 + 2 * self._unseen)
+
+    @property
+    def _is_hurried(self) -> bool:
+        """Whether what is left of a time limit is needed for bounds on cells that have none."""
+        left, allowed = self.context.seconds_left(), self._allowed
+        return self._best is not None and left < 0.5 * allowed < np.inf
 
     def _has_to_check(self) -> bool:
         """Whether checking the proof would take longer than a limit may be exceeded by."""
@@ -264,6 +287,7 @@ class Branching(CellSearch):
     def _look(self, queue: list[tuple[float, int]], number: int) -> None:
         """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
         node = self._nodes[number]
+        self._unseen -= node.came_by < 0
         cap = self._looked_at = self._cost
         box = self.question.inside(node.box, cap)
         sides = self._sides(node.prototype, node.within, box, cap)
@@ -288,7 +312,7 @@ class Branching(CellSearch):
                 return
         if relaxed.outcome is Outcome.SOLVED:
             for point in self._starts(relaxed):
-                if not self._closes(node.bound):
+                if not self._closes(node.bound) and not (self._unseen and self._is_hurried):
                     self._search_from(node.prototype, point)
         if not self._closes(node.bound) and not self._only_ties(node, box):
             self._cut(queue, node, box, near, relaxed)
@@ -350,7 +374,7 @@ class Branching(CellSearch):
         yield prices
         if not box.is_finite:
             yield prices.charging(np.copy)
-            yield prices.charging(_in_whole_numbers)
+            yield prices.charging(in_whole_numbers)
             yield prices.charging(lambda charged: SLIGHTLY_LESS * charged)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
@@ -366,7 +390,7 @@ class Branching(CellSearch):
         while True:
             some = problem.only(node.rivals)
             solve = relax_separable if is_separable(some) else relax
-            relaxed = solve(some, box, cap, self._tolerance, self.context.seconds_left())
+            relaxed = solve(some, box, cap, self._tolerance, self._seconds_for_one())
             prices, miss = relaxed.prices, relaxed.miss
             if not relaxed.is_usable:
                 return Relaxed.failed(problem, box)
@@ -471,13 +495,3 @@ def _with_more_sides(within: Box, count: int) -> Box:
     return Box(
         np.concatenate([within.lower, rest.lower]), np.concatenate([within.upper, rest.upper])
     )
-
-
-def _in_whole_numbers(values: Floats) -> Floats:
-    """Small whole numbers in about the same proportions; the same numbers if there are none."""
-    largest = float(np.abs(values).max(initial=0.0))
-    if not 0.0 < largest < HUGE:
-        return values
-    shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
-    common = lcm(*(share.denominator for share in shares))
-    return np.array([float(share * common) for share in shares]) if common < _MOST_WHOLE else values

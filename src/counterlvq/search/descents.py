@@ -24,6 +24,7 @@ from counterlvq.programs.nonconvex import Box, NonconvexProgram
 from counterlvq.programs.pinned import without_pinned
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin
+from counterlvq.search.largest_changes import Heightened
 from counterlvq.search.repair import settle
 from counterlvq.search.result import SearchContext
 from counterlvq.solvers.ccp import Descent, Frames
@@ -40,6 +41,10 @@ _MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
 _STATIONS = 33
 # Corrections of a relaxed point before another way is taken.
 _PULLS = 6
+# Target prototypes that are looked at as they are.
+_MOST_TRIED = 8
+# Columns from which walks along a height begin with simpler ones: short ones are no shorter so.
+_LEAST_SIMPLE = 12
 # How often the length of a line is doubled in the search for what lies far away.
 _DOUBLINGS = 48
 
@@ -67,6 +72,11 @@ class CellSearch:
         """Cost of the best answer so far, or of one known from elsewhere."""
         return self.context.below if self._best is None else self._best.cost
 
+    @property
+    def _is_hurried(self) -> bool:
+        """Whether time is short for more than the searches."""
+        return False
+
     @cached_property
     def _walked(self) -> Program:
         """Cost and constraints as walks meet them: without what leaves them no room."""
@@ -85,20 +95,99 @@ class CellSearch:
                 self._search_from(prototype, point)
         return self._best
 
+    def _try_prototypes(self) -> None:
+        """Take the cheapest target prototype that is an answer, for which no search is needed."""
+        x, cells = self.question.x, self.question.cells
+        if not isinstance(cells, LocalCells) or not self.context.limit > 0.0:
+            return
+        Y = x + np.array([self._way_to(prototype) for prototype in cells.targets.tolist()])
+        costs = np.array([self.question.convex.cost(y - x) for y in Y])
+        for y in Y[np.argsort(costs, kind="stable")][:_MOST_TRIED]:
+            found = self.context.accepted(y) if self._obeys(y) else None
+            if found is not None and found.cost < self._cost:
+                self._best = found
+                return
+
+    def _take_back(self) -> None:
+        """Undo changes one by one, the dearest first, where nothing beats a prototype as it is.
+
+        Points that win by a tie alone have no neighbours that a search could walk over.
+        """
+        x, cells = self.question.x, self.question.cells
+        if self._best is None or not isinstance(cells, LocalCells):
+            return
+        if not (self._best.y == cells.model.prototypes[cells.targets]).all(axis=1).any():
+            return
+        costs = np.array([self.question.convex.cost(part) for part in np.diag(self._best.y - x)])
+        for j in np.argsort(-costs, kind="stable")[: np.count_nonzero(costs)].tolist():
+            if self.context.out_of_time():
+                return
+            y = self._best.y.copy()
+            y[j] = x[j]
+            found = self.context.accepted(y) if self._obeys(y) else None
+            if found is not None and found.cost < self._cost:
+                self._best = found
+
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
         x = self.question.x
         for prototype in self.question.cells.targets.tolist():
-            if self.context.out_of_time():
+            if self.context.out_of_time() or self._is_hurried:
                 return
-            there = self.question.cells.model.prototypes[prototype] - x
+            there = self._way_to(prototype)
             if self._obeys(x + there) and self._leads(prototype, there):
                 self._inside[prototype] = there
+                self._descend_simply(prototype, there)
                 self._descend(prototype, there)
             else:
                 self._enter(prototype, there)
-            if from_input and prototype in self._inside:
+            if from_input and prototype in self._inside and not self._is_hurried:
                 self._search_from(prototype, np.zeros_like(x))
+
+    def _way_to(self, prototype: int) -> Floats:
+        """Change to a prototype, with the height that it needs."""
+        there: Floats = self.question.cells.model.prototypes[prototype] - self.question.x
+        return there if self._heightened is None else self._heightened.raised(there)
+
+    def _descend_simply(self, prototype: int, start: Floats) -> None:
+        """Where the largest change counts: search with simpler costs, and on from what is found."""
+        heightened, width = self._heightened, self.question.x.size
+        if heightened is None or self.question.convex.quadrics or width < _LEAST_SIMPLE:
+            return
+        scores, margin = self._descent(prototype).scores, self._margin(prototype)
+        low, best = start.copy(), start
+        low[heightened.column] = 0.0
+        for program, frames in zip(heightened.simpler(), self._simple_frames, strict=False):
+            if self.context.out_of_time():
+                break
+            descent = Descent.of(program, scores, self.question.spread, frames)
+            found = descent.downhill(low, margin, FLAT, self.context.seconds_left())
+            delta = heightened.raised(found)
+            if _is_usable(delta) and self.question.convex.cost(delta) < self._cost:
+                self._keep(prototype, delta, margin)
+                best = delta
+        if best is not start:
+            self._descend(prototype, best)
+
+    @cached_property
+    def _heightened(self) -> Heightened | None:
+        return Heightened.of(self.question.convex)
+
+    @cached_property
+    def _simple_frames(self) -> tuple[Frames, Frames]:
+        cells = self.question.cells
+        assert isinstance(cells, LocalCells)
+        return Frames(cells.rival_metrics), Frames(cells.rival_metrics)
+
+    def _keep(self, prototype: int, delta: Floats, margin: float) -> bool:
+        """Judge the end of a walk; whether it is an answer."""
+        found = self._settled(prototype, delta, margin)
+        if found is None:
+            return False
+        if found.cost < self._cost:
+            self._best = found
+            self._inside[prototype] = found.y - self.question.x
+        return True
 
     def _look_far(self) -> None:
         """Go out along straight lines, further than data and constraints suggest.
@@ -228,11 +317,7 @@ class CellSearch:
                 return
             if self.question.convex.cost(delta) >= self._cost:
                 return
-            found = self._settled(prototype, delta, margin)
-            if found is not None:
-                if found.cost < self._cost:
-                    self._best = found
-                    self._inside[prototype] = found.y - self.question.x
+            if self._keep(prototype, delta, margin):
                 return
             if self.margin is not None:
                 return

@@ -36,6 +36,7 @@ class SearchContext:
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
     below: float = np.inf  # cost of an answer known from elsewhere: only cheaper ones are wanted
+    limit: float = np.inf  # seconds that there were in all
     _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
     _missing: list[float] = field(init=False, default_factory=list, repr=False)
 
@@ -52,7 +53,7 @@ class SearchContext:
         limit = np.inf if time_limit is None else time_limit
         deadline = time.monotonic() + limit
         latest = deadline + _LATE_SHARE * limit + _LATE
-        return cls(rules, x, target_mask, deadline, latest, below=below)
+        return cls(rules, x, target_mask, deadline, latest, below=below, limit=limit)
 
     @property
     def margin(self) -> float | None:

@@ -75,7 +75,8 @@ def space_of(question: BoxQuestion) -> MetricSpace | None:
     cells = question.cells
     if not isinstance(cells, LocalCells) or question.x.size < _LEAST_WIDTH:
         return None
-    space = MetricSpace.of(cells.model.factors, question.convex)
+    with one_blas_thread():
+        space = MetricSpace.of(cells.model.factors, question.convex)
     is_absolute = not question.convex.L.shape[0]
     few = question.x.size < _LEAST_PLAIN
     if question.convex.ways is not None and question.x.size < _LEAST_TURNED:
@@ -200,7 +201,7 @@ class SeenBranching(Branching):
         forms, cuts = problem.forms, self._cuts(node, box, cap)
         if forms.r.size <= _FEW_RIVALS:
             node.rivals = np.ones(forms.r.size, dtype=bool)
-        deadline = time.monotonic() + self.context.seconds_left()
+        deadline = time.monotonic() + self._seconds_for_one()
         asked = Asked(
             1.0 - _OF_GAP * self.gap, self._tolerance, _LOOSE, deadline, self._hint(node),
             _SPEED * self._most_seconds,
@@ -216,7 +217,8 @@ class SeenBranching(Branching):
                 return Relaxed.failed(problem, box)
             over = question.excess(found.u, found.miss)
             broken = ~node.rivals & (over > BROKEN_RIVAL * forms.size)
-            if found.value >= asked.goal or not broken.any() or self.context.out_of_time():
+            late = time.monotonic() > deadline
+            if found.value >= asked.goal or not broken.any() or late:
                 charged = found.prices.forms
                 paid = charged > UNCHARGED * charged.max(initial=0.0)
                 node.rivals = paid | (over > -_NEAR * forms.size)

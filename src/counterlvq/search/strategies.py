@@ -40,6 +40,7 @@ from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.seen_space import SeenBranching, space_of
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.solvers.kernels.symmetric import warm_up as warm_up_relaxations
+from counterlvq.solvers.metric_space import MetricSpace
 from counterlvq.types import Method
 
 __all__ = ["BranchAndBound", "Exact", "Strategy", "conflict", "room_under"]
@@ -299,6 +300,10 @@ class BranchAndBound:
     _targets: Kept[bytes, _PreparedCells] = field(
         init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
+    # What the metrics see at the cost of `rules`, by which features can change.
+    _spaces: Kept[bytes, MetricSpace | None] = field(
+        init=False, default_factory=lambda: Kept(_MOST_PREPARED)
+    )
 
     @property
     def closing_gap(self) -> float:
@@ -425,11 +430,22 @@ class BranchAndBound:
         told = (question, context, gap, most_nodes, report)
         if not self.rules.template.is_continuous:
             return MixedBranching(*told, frames=frames)
-        space = None if self.method is Method.CCP else space_of(question)
+        space = None if self.method is Method.CCP else self._space(question)
         if space is None:
             return Branching(*told, frames=frames)
         run = SeenBranching(*told, frames=frames, space=space)
         return Branching(*told, frames=frames) if run.is_separable else run
+
+    def _space(self, question: BoxQuestion) -> MetricSpace | None:
+        """Find what the metrics see: the same for all inputs of which the same features change."""
+
+        def made() -> tuple[MetricSpace | None, int]:
+            space = space_of(question)
+            return space, 0 if space is None else space.nbytes
+
+        program = question.convex
+        moves = ~((program.lower == 0) & (program.upper == 0))
+        return self._spaces.get(np.packbits(moves).tobytes(), made)
 
     def room(self, question: Asked, context: SearchContext, budget: int) -> SearchResult:
         """Look for any answer under the constraints of `context`, by the method of `find`.

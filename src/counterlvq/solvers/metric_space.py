@@ -77,6 +77,11 @@ class MetricSpace:
         """How many coordinates it has."""
         return len(self.V)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its matrices."""
+        return self.V.nbytes + self.back.nbytes
+
 
 def _root_of(program: Program, moves: NDArray[np.bool_]) -> Floats | None:
     """Upper triangular root of the matrix of a quadratic cost; None if it limits not all."""
