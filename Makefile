@@ -93,7 +93,8 @@ release-check: $(DEV) ## Build, look at and try out what would be released; RELE
 BENCH_PEERS ?=
 BENCH_DICE ?=
 BENCH_IMAGES ?=
-bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, BENCH_DICE=python asks DiCE there, BENCH_IMAGES=python reads MNIST there
+BENCH_BEFORE ?=
+bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, BENCH_DICE=python asks DiCE there, BENCH_IMAGES=python reads MNIST there, BENCH_BEFORE=folder compares plain batches with another checkout
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
@@ -102,6 +103,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, 
 	$(BIN)/python -m benchmarks.datasets
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.mixed_batches
+	$(if $(BENCH_BEFORE),$(BIN)/python -m benchmarks.plain_batches --before $(BENCH_BEFORE)/src)
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.single
 	$(BIN)/python -m benchmarks.certificates

@@ -50,6 +50,11 @@ class Plain:
         """Median now in units of that before."""
         return median(self.now) / median(self.before)
 
+    @property
+    def is_slower(self) -> bool:
+        """Whether it is slower beyond noise: the median now than each run before."""
+        return median(self.now) > max(self.before)
+
 
 def answer(problem: Problem, cost: str) -> tuple[float, list[float]]:
     """Answer a batch; returns seconds of the processor, and what the answers cost."""
@@ -139,7 +144,14 @@ def markdown(where: dict[str, Any], found: list[Plain]) -> str:
             duration(median(one.before) / one.rows), duration(median(one.now) / one.rows),
             f"{one.ratio:.2f}", f"{turns[0]:.2f} to {turns[-1]:.2f}", f"{one.apart:.0e}",
         ]))  # fmt: skip
-    lines += ["", f"Median of all ratios {median(ratios):.2f}, largest {max(ratios):.2f}.", ""]
+    slower = [f"{one.data} {one.model} {one.cost}" for one in found if one.is_slower]
+    lines += [
+        "",
+        f"Median of all ratios {median(ratios):.2f}, least {min(ratios):.2f}, largest "
+        f"{max(ratios):.2f}. Not slower than before, beyond the noise of {RUNS} turns: "
+        + (f"not reached by {', '.join(slower)}." if slower else "reached."),
+        "",
+    ]
     return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import mixed_batches
+from benchmarks import mixed_batches, plain_batches
 from benchmarks.baselines.milp import cheapest_by_milp
 from benchmarks.mixed import FULL, Sizes, frame_overhead, markdown, run
 from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
@@ -35,6 +35,23 @@ def test_batches_are_measured_beside_milps() -> None:
     text = mixed_batches.markdown({"environment": where, "runs": [asdict(found)]})
     assert text.count("| drawn | L1 |") == 2  # the time of a row, and where it goes
     assert found.parts["search"] + found.parts["proof"] < found.parts["all"]
+
+
+def test_plain_batches_beside_another_state() -> None:
+    """The state beside is this one: it gives the same answers, and times of its own."""
+    source = Path(plain_batches.__file__).parents[1] / "src"
+    with plain_batches.asking(source, 20) as ask:
+        problem = next(plain_batches.problems(20))
+        seconds, costs = ask(0, "L1")
+    assert seconds > 0
+    assert costs == plain_batches.answer(problem, "L1")[1]
+    assert len(costs) == 20
+    where = {"date": "", "python": "", "platform": "", "cores": 2, "load_before": [0.0]}
+    same = plain_batches.Plain("a", "GLVQ", "L1", 20, [2.0, 1.0, 3.0], [3.0, 4.0, 1.5], 0.0)
+    worse = plain_batches.Plain("b", "GLVQ", "L2", 20, [2.0, 1.0, 3.0], [3.1, 4.0, 2.5], 0.0)
+    assert (same.ratio, worse.ratio) == (1.5, 1.55)
+    assert "reached." in plain_batches.markdown(where, [same])
+    assert "not reached by b GLVQ L2." in plain_batches.markdown(where, [same, worse])
 
 
 def test_milp_by_hand() -> None:
