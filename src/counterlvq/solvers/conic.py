@@ -15,7 +15,7 @@ from counterlvq.numeric.tolerances import CONIC_TOLERANCES, MET_SHARE
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
-from counterlvq.solvers.interruptible_runs import seconds_until
+from counterlvq.solvers.interruptible_runs import is_over, seconds_until
 from counterlvq.solvers.polish import polished
 from counterlvq.solvers.scaling import is_uneven, scaled
 from counterlvq.solvers.solution import Outcome, Solution
@@ -87,6 +87,8 @@ def _solved_in(program: Program, times: float, *, evenly: bool = False) -> _Foun
     form = _standard_form(unit)
     nearest, least, is_sharp = None, np.inf, False
     for tolerance, rescale in _ATTEMPTS:
+        if is_over(program.deadline):
+            break
         solution = solved(*form, _settings(tolerance, rescale, program.deadline))
         if solution is None:
             continue

@@ -8,7 +8,7 @@ import numpy as np
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HIGHS_LEAST_ENTRY, HIGHS_TOLERANCE
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.solvers.interruptible_runs import run_highs
+from counterlvq.solvers.interruptible_runs import is_over, run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
 
@@ -22,7 +22,7 @@ def solve(program: Program) -> Solution:
 
     The change is split into its two directions, ``delta = up - down``, both at least 0.
     """
-    units = scaled(program)
+    units = None if is_over(program.deadline) else scaled(program)
     if units is None:
         return Solution.without_point(program, Outcome.FAILED, ENGINE)
     unit, way_back = units

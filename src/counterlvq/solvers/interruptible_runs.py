@@ -16,7 +16,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.interrupts import interruptible
 from counterlvq.numeric.worker_processes import ask_in_processes
 
-__all__ = ["is_panic", "run_clarabel", "run_highs", "seconds_until"]
+__all__ = ["is_over", "is_panic", "run_clarabel", "run_highs", "seconds_until"]
 
 # Rows and columns from which on a program may take longer than a blink, if all of it is dense.
 # Smaller ones are done before another thread would be worth its start.
@@ -33,6 +33,11 @@ _SHORTEST = 1e-3
 def seconds_until(deadline: float) -> float:
     """Seconds that a solver may take; inf without a deadline."""
     return max(deadline - time.monotonic(), _SHORTEST)
+
+
+def is_over(deadline: float) -> bool:
+    """Whether there is no time left: a small program may be solved before a solver looks."""
+    return time.monotonic() >= deadline
 
 
 # A status, a point and its duals; None for a panic.
