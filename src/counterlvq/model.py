@@ -344,9 +344,9 @@ class PrototypeModel(PrototypeMetric):
 
     def _are_clear(self, rows: Floats, scores: Floats) -> bool:
         """As `_clear` for all of a few rows, in a fraction of the time."""
-        e, share = [0.0] * rows.shape[0], self._share_of_error
+        e, share = [0.0] * rows.shape[0], self.share_of_error
         if self.omegas is not None:
-            e = (self.projection_errors(rows) + self._largest_anchor_error).tolist()
+            e = (self.projection_errors(rows) + self.largest_anchor_error).tolist()
         pairs = np.partition(scores, 1, axis=1)[:, :2].tolist()
         return all(_is_clear(a, b, most, share) for (a, b), most in zip(pairs, e, strict=True))
 
@@ -363,17 +363,18 @@ class PrototypeModel(PrototypeMetric):
         scores[at, nearest] = first
         e: Floats | float = 0.0
         if self.omegas is not None:
-            e = self.projection_errors(rows) + self._largest_anchor_error
-        return np.asarray(_is_clear(first, second, e, self._share_of_error))
+            e = self.projection_errors(rows) + self.largest_anchor_error
+        return np.asarray(_is_clear(first, second, e, self.share_of_error))
 
     @property
-    def _share_of_error(self) -> float:
+    def share_of_error(self) -> float:
         """What a sum of squares may be off by, as a share of itself."""
         width = 0 if self.omegas is None else self.anchors.shape[1]
         return (max(self.n_features, width) + 8) * UNIT
 
     @cached_property
-    def _largest_anchor_error(self) -> float:
+    def largest_anchor_error(self) -> float:
+        """The largest of the `anchor_errors`."""
         return float(self.anchor_errors.max())
 
     def about_as_near(

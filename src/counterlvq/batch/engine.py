@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.batch.nearest import nearest_of_many
 from counterlvq.batch.threads import run_blocks
 from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
@@ -148,7 +149,7 @@ class BatchRun:
             rows = slice(part.start, part.stop)
             table.clear(rows)  # first touched by the threads, which share the cost of the pages
             if self.rules.says is None:
-                table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
+                table.nearest[rows] = nearest_of_many(self.model, self.rows[rows])
 
         run_blocks(parts, begin, jobs, n, progress=False)
         steady = np.ones(n, dtype=bool)
@@ -276,7 +277,7 @@ class BatchRun:
         good = judged.good & (answers.code == compiled.Code.SOLVED)
         if not good.all():
             Y[~good] = x[~good]  # of which `predict` can say something
-        nearest = self.model.nearest_of_checked(Y)
+        nearest = nearest_of_many(self.model, Y)
         good &= self.rules.wins(Y, x, nearest, block.target_mask)
         # What stays open is asked again, one by one: exact arithmetic may close it.
         good &= (judged.gap <= CLOSED_GAP) | (
