@@ -104,6 +104,8 @@ class Acceptance:
 
         They are where they are: what they miss by rounding alone they keep.
         """
+        if self.template.holds_unchanged:
+            return np.ones(len(X), dtype=bool)
         return self.judged(X, X, strict=False).good
 
     def judged(

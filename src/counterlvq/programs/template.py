@@ -136,6 +136,16 @@ class ProgramTemplate:
         """Whether any number will do for each feature, and the same holds of all of them."""
         return self.grid.is_trivial and not self.conditionals
 
+    @cached_property
+    def holds_unchanged(self) -> bool:
+        """Whether every input keeps all conditions as it is: they are about changes alone."""
+        parts = (self.inequalities, self.bounds, self.equalities, self.fixed)
+        about_changes = all((part.A == -part.R).all() for part in parts)
+        allows_none = all(
+            (part.v == 0).all() if part.equality else (part.v >= 0).all() for part in parts
+        )
+        return self.is_continuous and not self.quadrics and about_changes and allows_none
+
     @property
     def is_plain_lattice(self) -> bool:
         """Whether a lattice is all that is asked beyond linear and quadratic conditions."""
