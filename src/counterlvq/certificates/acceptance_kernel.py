@@ -32,6 +32,14 @@ def _exact_surplus(x, y, first, last, feature, new, old, value):
 
 
 @part
+def _is_of_two(first, last, new, old, value):
+    """Whether a condition on one feature adds up two numbers as they are: the sign is true then."""
+    if last - first != 1 or abs(new[first]) != 1.0:
+        return False
+    return old[first] == 0.0 or (value == 0.0 and abs(old[first]) == 1.0)
+
+
+@part
 def _is_finite(y):
     finite = True
     for j in range(y.size):
@@ -57,7 +65,9 @@ def _meets(x, y, start, feature, new, old, value, equality, most, least, give, r
             counted = min(abs(y[j]), reach[j]) if reach.size else abs(y[j])
             size += abs(new[n]) * counted + abs(before)
         surplus, share, size = taken + given - value[k], give, size + abs(value[k])
-        if abs(surplus) <= (start[k + 1] - start[k] + 3) * UNIT * rounded:
+        if abs(surplus) <= (start[k + 1] - start[k] + 3) * UNIT * rounded and not _is_of_two(
+            start[k], start[k + 1], new, old, value[k]
+        ):
             surplus = _exact_surplus(
                 x, y, start[k], start[k + 1], feature, new, old, value[k]
             )  # fmt: skip
