@@ -118,6 +118,9 @@ def narrow_to_cost(ways, stretch, low, high, cap, inner_low, inner_high):
         cap = ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent)  # as `stated.coarse`
     root = np.sqrt(cap)
     for j in range(stretch.size):
+        if low[j] == 0.0 and high[j] == 0.0:  # no cost holds it any better
+            inner_low[j], inner_high[j] = 0.0, 0.0
+            continue
         up, down = _INF, _INF
         if ways[0, j] > 0.0:
             up = cap / ways[0, j]
@@ -228,6 +231,9 @@ def cell_value(
         total += y * length
         total_error += y * (anchor_errors[k] + anchor_errors[prototype])
     for j in range(d):
+        if low[j] == 0.0 and high[j] == 0.0:  # a feature that stays pays for no slope
+            slope[j], slope_error[j] = 0.0, 0.0
+            continue
         if F.shape[0]:
             part = 0.0
             for c in range(r):

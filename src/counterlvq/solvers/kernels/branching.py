@@ -30,8 +30,8 @@ from counterlvq.solvers.kernels.row_setup import (
     delta_of,
     fill_box,
     fill_right_sides,
+    own_space,
     place_point,
-    project,
     scores_of,
 )
 
@@ -113,9 +113,9 @@ def _keep(node, unit, rows, prices, signs, count, is_quadratic, m, c, rivals, us
 
 
 def _steps(family, stated, lattice, pieces, X, first, *others):
-    """Count what each row is taken through once: two projections, and the scores."""
+    """Count what each row is taken through once: a projection, and the scores."""
     (pt, r), m = family.TA.shape, family.RA.shape[0]
-    return (X.shape[0] - first) * (2 * r * family.center.size + (pt + m) * r)
+    return (X.shape[0] - first) * (r * family.center.size + (pt + m) * r)
 
 
 def _state(*given):
@@ -266,14 +266,14 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
                 if is_pure[k] and not equality[k]:
                     h[k] += tight[k]
                 right[k] = h[k]
-            project(x, family.center, family.F_diagonal, family.F, family.plain, z0)
-            scores_of(z0, TA, score)
-            scores_of(z0, RA, scores)
-            nearest = scores.min() if m else 0.0
             z_error = project_row(
                 x, stated.center, stated.F_diagonal, stated.F, stated.column_lengths,
                 stated.is_plain, z,
             )  # fmt: skip
+            own_space(x, family.center, family.plain, z, z0)
+            scores_of(z0, TA, score)
+            scores_of(z0, RA, scores)
+            nearest = scores.min() if m else 0.0
             row_at = 0
             if in_pieces:
                 row_at = n - pieces.first[0]

@@ -13,26 +13,21 @@ __all__ = [
     "delta_of",
     "fill_box",
     "fill_right_sides",
+    "own_space",
     "place_point",
-    "project",
     "scores_of",
 ]
 
 
 @part
-def project(x, center, F_diagonal, F, plain, z0):
-    """Take an input to the space of the metric, into `z0`; no claim rests on its digits."""
+def own_space(x, center, plain, z, z0):
+    """Write where an input lies among the anchors into `z0`; no claim rests on its digits.
+
+    Proofs about plain distances take the input as it is; the anchors have the center taken off.
+    Other metrics take it off in either, so that `z` is what is sought.
+    """
     for c in range(z0.size):
-        if plain:
-            z0[c] = x[c] - center[c]
-        elif F_diagonal.size:
-            # One coordinate more is that of offsets, in which no input moves.
-            z0[c] = F_diagonal[c] * (x[c] - center[c]) if c < x.size else 0.0
-        else:
-            total = 0.0
-            for j in range(x.size):
-                total += F[c, j] * (x[j] - center[j])
-            z0[c] = total
+        z0[c] = x[c] - center[c] if plain else z[c]
 
 
 @part

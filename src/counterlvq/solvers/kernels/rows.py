@@ -25,8 +25,8 @@ from counterlvq.solvers.kernels.row_setup import (
     delta_of,
     fill_box,
     fill_right_sides,
+    own_space,
     place_point,
-    project,
     scores_of,
 )
 
@@ -128,11 +128,11 @@ def _roughly_overtaking(is_quadratic, family, stated, scratch, t, rival, size, z
 def _quick_bounds(is_quadratic, family, stated, scratch, nearest, z_error, asked):
     """Bound the cost of each cell by what it takes to overtake one rival, into `quick`.
 
-    With many pairs, those of which the gain is known are bounded by their scores, and marked as
-    `rough`: most cells are passed over by that, and the others are refined when their turn comes.
+    Pairs of which the gain is known are bounded by their scores, and marked as `rough`: most cells
+    are passed over by that, and the others are refined when their turn comes.
     """
     score, scores, quick = scratch.score, scratch.scores, scratch.quick
-    has_many = family.scale.size == 0 and family.gains.size > 0
+    has_gains = family.gains.size > 0
     size = 0.0
     for c in range(scratch.z0.size):
         size += scratch.z0[c] * scratch.z0[c]
@@ -143,7 +143,7 @@ def _quick_bounds(is_quadratic, family, stated, scratch, nearest, z_error, asked
             continue
         worst = _worst_rival(family.scale, t, score[t], scores, nearest)
         scratch.rival[t] = worst
-        if has_many:
+        if has_gains:
             quick[t] = _roughly_overtaking(
                 is_quadratic, family, stated, scratch, t, worst, size, z_error, asked
             )
@@ -205,9 +205,9 @@ def _proved(is_quadratic, family, stated, scratch, x, z_error, asked, cost):
 
 
 def _steps(family, stated, X, *others):
-    """Count what each row is taken through once: two projections, and the scores."""
+    """Count what each row is taken through once: a projection, and the scores."""
     (pt, r), m = family.TA.shape, family.RA.shape[0]
-    return X.shape[0] * (2 * r * family.center.size + (pt + m) * r)
+    return X.shape[0] * (r * family.center.size + (pt + m) * r)
 
 
 def _kernel(is_quadratic: bool) -> Callable[..., None]:
@@ -258,14 +258,14 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 x, columns, scratch.spread, family.A, family.R, family.v, equality, h, tight,
                 scratch.far,
             )  # fmt: skip
-            project(x, family.center, family.F_diagonal, family.F, family.plain, z0)
-            scores_of(z0, TA, score)
-            scores_of(z0, RA, scores)
-            k = -1 if m == 0 else np.argmin(scores)
             z_error = project_row(
                 x, stated.center, stated.F_diagonal, stated.F, stated.column_lengths,
                 stated.is_plain, scratch.z,
             )  # fmt: skip
+            own_space(x, family.center, family.plain, scratch.z, z0)
+            scores_of(z0, TA, score)
+            scores_of(z0, RA, scores)
+            k = -1 if m == 0 else np.argmin(scores)
             asked = -blur[n] if np.isnan(margin) else margin - blur[n]
             _quick_bounds(is_quadratic, family, stated, scratch, k, z_error, asked)
             # 1. Target prototypes in the order of their quick bounds, until these pass the best.
@@ -278,8 +278,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 t, first = _next_target(scratch.quick, used)
                 if t < 0 or (best < INF and first >= best * CLEARLY):
                     break
-                # What is rough is never more: cells are visited in the same order without it.
-                if scratch.rough[t] != 0:
+                # What is rough is never more, so that it passes over no cell that matters. The
+                # first cell is visited whatever its bound is.
+                if scratch.rough[t] != 0 and best < INF:
                     scratch.rough[t] = 0
                     scratch.quick[t] = _overtaking(
                         is_quadratic, family, stated, scratch, t, scratch.rival[t], z_error, asked
