@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -208,6 +209,101 @@ def test_ranges_are_those_of_the_free_features() -> None:
     told = by_level.to_dict()["ranges"]
     assert json.loads(json.dumps(told))["cards"] == {"lower": 0, "upper": 3}
     assert set(by_level.features) | set(by_level.ranges) == set(asked.features.names)
+
+
+@pytest.mark.parametrize("own", [3.5, -2.0, 1.0])
+@pytest.mark.parametrize("kind", ["real", "whole"])
+def test_ranges_as_seen_end_at_an_input_outside_of_them(own: float, kind: str) -> None:
+    own = float(round(own)) if kind == "whole" else own
+    model = clvq.PrototypeModel([[0.0, 0.0], [5.0, 5.0]], ["no", "yes"], None, ["a", "b"])
+    asked = clvq.Explainer(
+        model,
+        constraints=clvq.within_data([[0, 0], [1, 1], [2, 2], [3, 3]]),
+        features=clvq.Features([clvq.Feature(name, kind) for name in "ab"]),
+    )
+    why = asked.reasons([0.0, own])
+    low, high = min(own, 0.0), max(own, 3.0)
+    assert why.features == ("a",)
+    assert dict(why.ranges) == {"b": (low, high)}
+    assert why.to_dict()["ranges"] == {"b": {"lower": low, "upper": high}}
+    assert str(why).splitlines()[1:] == [f"  b from {low:g} to {high:g}"]
+    assert (model.predict([[0.0, low], [0.0, high]]) == "no").all()
+    # Beyond what was proved the decision is another one.
+    assert model.predict([[0.0, 5.0 + 1e-9]])[0] == "yes"
+
+
+def test_listed_values_are_what_a_reason_says() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+    asked = clvq.Explainer(model, constraints=["0 <= a", "a <= 5", clvq.OneOf("b", [0, 1, 3])])
+    why = asked.reasons([0.0, 1.0])
+    assert why.features == ("a",)
+    assert dict(why.ranges) == {"b": frozenset({0.0, 1.0, 3.0})}
+    assert why.to_dict()["ranges"] == {"b": {"values": [0.0, 1.0, 3.0]}}
+    assert str(why).splitlines()[1:] == ["  b 0 or 1 or 3"]
+    assert why.constraints == ()
+    below = clvq.Explainer(model, constraints=[*asked.constraints, "3 * b <= 4"])
+    assert dict(below.reasons([0.0, 1.0]).ranges) == {"b": frozenset({0.0, 1.0})}
+
+
+@pytest.mark.parametrize(
+    ("rule", "keeps"),
+    [
+        ("a + b <= 1.5", lambda a, b: a + b <= 1.5),
+        (clvq.Linear({"a": 1, "b": 1}, "<=", 1.5), lambda a, b: a + b <= 1.5),
+        ("if a <= 1 then b <= 1", lambda a, b: (a > 1) | (b <= 1)),
+        (
+            clvq.If(clvq.Bounds("a", upper=1), clvq.Bounds("b", upper=1)),
+            lambda a, b: (a > 1) | (b <= 1),
+        ),
+        (
+            clvq.Quadratic([[1, 0], [0, 1]], 1.5, features=["a", "b"]),
+            lambda a, b: a**2 + b**2 <= 1.5,
+        ),
+        (clvq.Quadratic([[1]], 0.75, features=["b"]), lambda a, b: b**2 <= 0.75),
+        ("b not in [2]", lambda a, b: b != 2),
+    ],
+    ids=str,
+)
+def test_what_limits_the_others_beyond_their_ranges_is_named(
+    rule: str | clvq.Constraint, keeps: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [1.0, 3.0]], ["no", "yes"], None, ["a", "b"])
+    columns = clvq.Features([clvq.Feature("a"), clvq.Feature("b", "whole")])
+    bounds = [clvq.Bounds("a", 0, 2), clvq.Bounds("b", 0, 2)]
+    asked = clvq.Explainer(model, constraints=[*bounds, rule], features=columns)
+    why = asked.reasons([0.0, 0.0], order=["a"])
+    assert why.constraints == (rule,)
+    words = asked.spoken_constraints[2]
+    assert why.to_dict()["constraints"] == [words]
+    assert why.text().endswith(f'within their ranges, as long as they keep "{words}".')
+    assert why.asked.verify(why.proof) == np.inf
+    a, b = np.meshgrid(np.linspace(0, 2, 9), [0.0, 1.0, 2.0])
+    assert why.features in (("a",), ())
+    a = np.zeros_like(a) if why.features else a
+    says = model.predict(np.stack([a.ravel(), b.ravel()], axis=1))
+    assert (says[keeps(a, b).ravel()] == "no").all()
+    assert (says == "yes").any()  # which the ranges alone would allow
+    free = clvq.Explainer(model, constraints=bounds, features=columns)
+    assert free.reasons([0.0, 0.0], order=["a"]).features == ("b",)
+
+
+def test_only_constraints_that_a_reason_needs_are_named() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [1.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    bounds = ["0 <= a", "a <= 2", "0 <= b", "b <= 2"]
+    why = clvq.Explainer(model, constraints=[*bounds, "2*a + b <= 1.5"]).reasons([0.2, 0.2])
+    assert why.text() == (
+        "The answer is no because b is 0.2: it stays so whatever the other features do within "
+        'their ranges, as long as they keep "2*a + b <= 1.5".'
+    )
+    # What is not needed, or is about features that the reason holds alone, is not named.
+    loose = clvq.Explainer(model, constraints=[*bounds, "a + b <= 3"]).reasons([0.2, 0.2])
+    assert (loose.features, loose.constraints) == (("a", "b"), ())
+    alone = clvq.Explainer(model, constraints=[*bounds, "a + b <= 2.5"]).reasons([0.2, 0.2])
+    assert (alone.features, alone.constraints) == (("a", "b"), ())
+    # Conditions on changes leave more inputs out than are asked about.
+    freer = [*bounds, clvq.AtMost(1), clvq.MaxChange("a", 0.1), "if a > original(a) then b <= 1"]
+    why = clvq.Explainer(model, constraints=freer).reasons([0.2, 0.2])
+    assert (why.features, why.constraints) == (("a", "b"), ())
 
 
 def test_constraints_on_changes_play_no_part() -> None:

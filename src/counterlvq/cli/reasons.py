@@ -131,7 +131,7 @@ def _values(why: clvq.Reasons | clvq.InvalidInputError) -> dict[str, Any]:
     if isinstance(why, clvq.Reasons):
         return {**why.to_dict(), "reason": ""}
     nothing: dict[str, Any] = {"prediction": None, "features": [], "values": {}}
-    nothing |= {"ranges": {}, "witnesses": {}}
+    nothing |= {"ranges": {}, "constraints": [], "witnesses": {}}
     status = str(clvq.Status.INVALID)
     return {"status": status, **nothing, "text": _refusal(why), "reason": str(why)}
 

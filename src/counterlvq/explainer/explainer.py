@@ -534,9 +534,10 @@ class Explainer(OneRow):
 
         A sufficient reason: as long as its features keep their values, every input within the
         ranges gets the same label, and none of the features can be left out. Ranges are those of
-        the features and of constraints such as `Bounds`, `OneOf`, `within_data(X)` or
-        ``"a + b <= 3"``. Constraints on changes (`Freeze`, `Increase`, ``original(f)``, ...) and
-        the margin play no part.
+        the features and of constraints such as `Bounds`, `OneOf` or `within_data(X)`; constraints
+        such as ``"a + b <= 3"``, which limit the others further, are named. Constraints on changes
+        (`Freeze`, `Increase`, `AtMost`, ``original(f)``, ...), `Plausible`, the margin and the
+        confidence play no part.
 
         Parameters
         ----------

@@ -7,11 +7,9 @@ for each feature and "have another label", and proved as any clash of constraint
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import partial
-from math import ceil, floor
 from types import MappingProxyType
 from typing import Any, final
 
@@ -21,17 +19,20 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
-from counterlvq.presentation.values import value_of
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.constraint_text import plain_words, with_unit
-from counterlvq.problem.constraints import Condition, Constraint, Freeze
+from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.programs.conditions import Implication, LevelWay, LinearConditions
-from counterlvq.programs.intervals import LeastChange
+from counterlvq.questions.free_ranges import (
+    FreeRanges,
+    is_about_change,
+    limits_further,
+    listed_columns,
+)
 from counterlvq.questions.protocol import Asks, read_whole_row, refuse_rows
 from counterlvq.questions.range_words import range_words
 from counterlvq.questions.ranges import Ranges
@@ -42,7 +43,6 @@ from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import room_under
 from counterlvq.tables.encoding import written
 from counterlvq.tables.feature import Feature
-from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind, Status
 
@@ -53,8 +53,8 @@ _PLAIN: Mapping[str, Any] = {"margin": None, "confidence": None, "is_sure": Fals
 # Boxes that branch and bound may take for one set of features: enough for a few features of a
 # table, and an end for what cannot be decided.
 _BOXES = 2000
-# Ranges of free features that are printed.
-_SHOWN_RANGES = 20
+# Ranges of free features that are printed, and constraints that a sentence names.
+_SHOWN_RANGES, _SHOWN_CONSTRAINTS = 20, 10
 
 
 @final
@@ -66,7 +66,8 @@ class Reasons:
     ----------
     features : tuple of str
         The features of the reason, in the order of preference. As long as they keep their values
-        the decision stays the same, whatever the others do within their ranges.
+        the decision stays the same, whatever the others do within their ranges and under
+        `constraints`.
     prediction : label
         The decision.
     witnesses : mapping from str to Counterfactual
@@ -84,7 +85,12 @@ class Reasons:
         The input, in the types of its columns.
     ranges : mapping from str to tuple or frozenset
         For each feature that is not in the reason, the lowest and the highest value that it may
-        have, or its levels. Constraints on several features may leave less.
+        have, or the set of its levels or listed values. Of a value outside of what was seen in data
+        the range reaches as far as that value.
+    constraints : tuple of Constraint or str
+        Constraints that limit these features beyond their ranges, such as ``"a + b <= 1.5"`` or
+        ``"if a > 1 then b <= 2"``, as far as the reason needs them: nothing is said of inputs
+        that break them.
 
     Examples
     --------
@@ -109,6 +115,7 @@ class Reasons:
     asked: Asks
     row: tuple[Any, ...]
     ranges: Mapping[str, Any]
+    constraints: tuple[Constraint | str, ...] = ()
 
     def text(
         self,
@@ -125,9 +132,10 @@ class Reasons:
         said = f"{shown_text(wording.subject)} is {label}"
         if self.status is Status.UNKNOWN:
             return f"{said}; which features settle that was not found out."
-        stays = "it stays so whatever the other features do within their ranges"
+        keeping = self._keeping(wording)
+        stays = f"it stays so whatever the other features do within their ranges{keeping}"
         if not self.features:
-            return f"{said} whatever the features are within their ranges."
+            return f"{said} whatever the features are within their ranges{keeping}."
         if len(self.features) == len(columns):
             stays = "none of them can be left out"
         at = [columns.position(name) for name in self.features]
@@ -136,6 +144,16 @@ class Reasons:
         if len(self.features) == len(columns) and fewer:
             return f"{said} because {listed(parts)}{fewer}."
         return f"{said} because {listed(parts)}{fewer}: {stays}."
+
+    def _keeping(self, wording: Wording) -> str:
+        """Name the constraints that the other features were held to."""
+        words = [f'"{shown_text(rule)}"' for rule in self._rules(wording)[:_SHOWN_CONSTRAINTS]]
+        if more := len(self.constraints) - len(words):
+            words.append(f"{more} more constraint{'s' if more > 1 else ''}")
+        return f", as long as they keep {listed(words)}" if words else ""
+
+    def _rules(self, wording: Wording = PLAIN) -> list[str]:
+        return [plain_words(c, self.asked.features, wording.value) for c in self.constraints]
 
     def __getstate__(self) -> dict[str, Any]:
         """Travel with the mappings themselves: views of them cannot be pickled."""
@@ -162,6 +180,7 @@ class Reasons:
                 for name in self.features
             },
             "ranges": Ranges(self.ranges, self.prediction, self.asked.features).to_dict(),
+            "constraints": self._rules(),
             "witnesses": {name: cf.to_dict() for name, cf in self.witnesses.items()},
             "text": self.text(),
         }
@@ -202,23 +221,25 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
     every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
         _check_ranges(asked.asking_for(constraints=ranges, **_PLAIN), row)
-        members, is_proved = _settling(every, row, len(ranges), len(held))
+        kept, members, is_proved = _settling(every, row, names)
     chosen = [names[k] for k in members]
-    keeping = asked.asking_for(constraints=(*ranges, *(held[k] for k in members)), **_PLAIN)
+    needed = (*(ranges[k] for k in kept), *(held[k] for k in members))
+    keeping = asked.asking_for(constraints=needed, **_PLAIN)
     label, target = _decision(keeping, row)
     proof = keeping.answered(row, target, find_clash=False) if is_proved else None
     is_proved = proof is not None and proof.status is Status.INFEASIBLE
     witnesses: dict[str, Counterfactual] = {}
     for k in members if is_proved else ():
-        kept = (*ranges, *(held[other] for other in members if other != k))
-        found = asked.asking_for(constraints=kept, **_PLAIN).answered(row, target)
+        others = (*ranges, *(held[other] for other in members if other != k))
+        found = asked.asking_for(constraints=others, **_PLAIN).answered(row, target)
         if found.status.has_answer:
             fill = partial(asked._source.like_one, given)
             witnesses[names[k]] = replace(found, as_given=fill(found.values), fill=fill)
+    settled = tuple(chosen if is_proved else names)
+    free = FreeRanges.of(keeping.prepared_for(row), row, settled)
     shown = len(witnesses) == len(chosen)
     status = Status.OPTIMAL if shown else Status.FEASIBLE
     types = zip(row.tolist(), asked.features, strict=True)
-    settled = tuple(chosen if is_proved else names)
     return Reasons(
         features=settled,
         prediction=label,
@@ -227,7 +248,8 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
         proof=proof if is_proved else None,
         asked=keeping,
         row=tuple(plain(written(np.array([value]), feature)[0]) for value, feature in types),
-        ranges=MappingProxyType(_free_ranges(keeping, row, settled)),
+        ranges=MappingProxyType(free.ranges),
+        constraints=free.constraints,
     )
 
 
@@ -255,15 +277,7 @@ def _is_absolute(item: Constraint | str, features: Features) -> bool:
     constraint = as_constraint(item)
     if isinstance(constraint, AsSeen | AtMost | Plausible):
         return isinstance(constraint, AsSeen)
-    return not any(map(_is_about_change, constraint.conditions(features)))
-
-
-def _is_about_change(condition: Condition) -> bool:
-    if isinstance(condition, Implication):
-        return _is_about_change(condition.then)
-    if isinstance(condition, LinearConditions):
-        return bool(condition.R.any())
-    return isinstance(condition, LeastChange | LevelWay)
+    return not any(map(is_about_change, constraint.conditions(features)))
 
 
 def _check_ranges(ranged: Asks, row: Floats) -> None:
@@ -278,8 +292,9 @@ def _check_ranges(ranged: Asks, row: Floats) -> None:
             f"ranges; expected one that keeps them. Widen the range."
         )
     matters, box = _matters(view.model), view.template.box(factual)
-    for feature, span in zip(coordinates.features, coordinates.spans, strict=True):
-        if not feature.is_number or not matters[span].any():
+    listed_here = listed_columns(view, row)
+    for j, (feature, span) in enumerate(zip(coordinates.features, coordinates.spans, strict=True)):
+        if not feature.is_number or j in listed_here or not matters[span].any():
             continue
         if not all(np.isfinite(end[span]).all() for end in box):
             raise InvalidInputError(
@@ -287,46 +302,6 @@ def _check_ranges(ranged: Asks, row: Floats) -> None:
                 f"expected a lowest and a highest value. Give it one with Bounds or Features, or "
                 f"take all ranges from a table with constraints=within_data(X)."
             )
-
-
-def _free_ranges(asked: Asks, row: Floats, settled: Sequence[str]) -> dict[str, Any]:
-    """Say within which values the features are that a reason leaves free."""
-    view = asked.prepared_for(row)
-    coordinates, (low, high) = view.source.coordinates, view.limits
-    most = view.template.box(view.inner(row))[1]
-    found: dict[str, Any] = {}
-    for j, feature in enumerate(asked.features):
-        if feature.name in settled:
-            continue
-        if feature.is_number:
-            found[feature.name] = _ends(feature, float(low[j]), float(high[j]))
-            continue
-        points = zip(coordinates.others(j), most[coordinates.spans[j]], strict=True)
-        codes = [int(row[j]), *(code for code, end in points if end > 0)]
-        found[feature.name] = frozenset(feature.levels[code] for code in codes)
-    return found
-
-
-def _ends(feature: Feature, low: float, high: float) -> tuple[Any, Any]:
-    """State two ends in the type of a column, on the grid of its values, or as infinite."""
-    is_whole = feature.kind is not Kind.REAL
-    counts_from_input = feature.steps != STEPS[0]
-    lattice = (1, 1) if counts_from_input and is_whole else feature.lattice
-    if lattice is None or (counts_from_input and not is_whole):
-        return low, high
-    ends = _within(low, lattice, ceil), _within(high, lattice, floor)
-    first, last = (value_of(end, feature) if np.isfinite(end) else end for end in ends)
-    return first, last
-
-
-def _within(end: float, lattice: tuple[int, int], inwards: Callable[[Fraction], int]) -> float:
-    """Move an end of a range inwards to a multiple of a step, unless it is the double of one."""
-    if not np.isfinite(end):
-        return end
-    step = Fraction(*lattice)
-    count = Fraction(end) / step
-    nearest = float(round(count) * step)
-    return nearest if nearest == end else float(inwards(count) * step)
 
 
 def _matters(model: PrototypeModel) -> NDArray[np.bool_]:
@@ -349,9 +324,16 @@ def _decision(asked: Asks, row: Floats) -> tuple[Any, list[Any]]:
     return label, [other for other in asked.model.classes.tolist() if other != label]
 
 
-def _settling(every: Asks, row: Floats, ranges: int, count: int) -> tuple[tuple[int, ...], bool]:
-    """Positions of features that settle the decision, as few as can be told; whether proved."""
-    view = every.prepared_for(row)
+def _settling(
+    every: Asks, row: Floats, names: Sequence[str]
+) -> tuple[Sequence[int], Sequence[int], bool]:
+    """Which features settle the decision, as few as can be told; whether that is proved.
+
+    Their positions in `names`, behind those of the constraints on inputs that are needed for it:
+    all ranges, and of what limits free features further as few as can be told. `every` has these
+    constraints first, and then one that keeps each feature.
+    """
+    view, ranges = every.prepared_for(row), len(every.constraints) - len(names)
     factual = view.inner(row)
     nearest = int(view.rules.verdict(factual[None, :]).prototype[0])
     target_mask = wished_prototypes(view.model, None, nearest)
@@ -364,10 +346,19 @@ def _settling(every: Asks, row: Floats, ranges: int, count: int) -> tuple[tuple[
     def settles(kept: Sequence[int]) -> bool:
         key = tuple(kept)
         if key not in known:
-            held = [*range(ranges), *(ranges + k for k in key)]
-            known[key] = not context.out_of_time() and room(held) is False
+            known[key] = not context.out_of_time() and room(key) is False
         return known[key]
 
-    if not settles(range(count)):
-        return tuple(range(count)), False
-    return smallest_conflict(range(count), settles), True
+    stated, held = list(range(ranges)), list(range(ranges, len(every.constraints)))
+    if not settles([*stated, *held]):
+        return stated, range(len(names)), False
+    settling = smallest_conflict(held, lambda some: settles([*stated, *some]))
+    members = [k - ranges for k in settling]
+    free = [every.features.position(name) for k, name in enumerate(names) if k not in members]
+    further = [k for k in stated if limits_further(view.read(k), free)]
+
+    def kept(some: Sequence[int]) -> list[int]:
+        return [k for k in stated if k in some or k not in further]
+
+    needed = smallest_conflict(further, lambda some: settles([*kept(some), *settling]))
+    return kept(needed), members, True
