@@ -109,7 +109,7 @@ def test_reasons_go_on_behind_a_row_that_has_none(
     said = capfd.readouterr()
     assert said.err.endswith("counterlvq: 1 of 2 rows has no answer: 1 invalid.\n")
     lines = said.out.splitlines()
-    assert lines[0] == first["text"]
+    assert lines[0].startswith(f"{first['text']} Ranges: ")
     assert lines[1] == second["text"]
     assert lines[1].startswith("No reason was looked for: ")
     assert run((*words, "--first", "incme")) == 1

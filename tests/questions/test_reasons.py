@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.cluster import KMeans
 
 import counterlvq as clvq
 from tests.support.quick import seeds
@@ -370,10 +371,22 @@ def test_shell_tells_reasons(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.decode().splitlines() == [
         "The answer is refused because a is 1: it stays so whatever the other features do within "
-        "their ranges.",
+        "their ranges. Ranges: b from 0 to 2.",
         "The answer is yes because a is 3.5: it stays so whatever the other features do within "
-        "their ranges.",
+        "their ranges. Ranges: b from 0 to 2.",
     ]
+    # A row above what was seen, and a rule between features.
+    pd.DataFrame({"a": [0.0], "b": [2.5]}).to_csv(tmp_path / "out.csv", index=False)
+    beyond = ("reasons", "m.clvq", "out.csv", "--within", "seen.csv", "--first", "b")
+    done = called(*beyond, "--constraint", "a <= b - 1.5", cwd=tmp_path)
+    assert done.stdout.decode().splitlines() == [
+        "The answer is no whatever the features are within their ranges, as long as they keep "
+        '"a <= b - 1.5". Ranges: a from 0 to 5; b from 0 to 2.5.'
+    ]
+    done = called(*beyond, "--constraint", "a <= 1 + b", "--format", "json", cwd=tmp_path)
+    told = json.loads(done.stdout)[0]
+    assert (told["features"], told["constraints"]) == (["a"], [])
+    assert told["ranges"] == {"b": {"lower": 0.0, "upper": 2.5}}
     done = called(*asked, "--format", "json", "--first", "b", cwd=tmp_path)
     told = json.loads(done.stdout)
     assert [why["features"] for why in told] == [["a"], ["a"]]
@@ -381,6 +394,29 @@ def test_shell_tells_reasons(tmp_path: Path) -> None:
     done = called("reasons", "m.clvq", "rows.csv", cwd=tmp_path)
     assert done.returncode == 1
     assert b"row 0: feature 'a' has no range" in done.stderr
+
+
+def test_reasons_of_clusters_speak_of_clusters() -> None:
+    rows = np.array([[0.0, 0.0], [0.0, 1.0], [6.0, 0.0], [6.0, 1.0]])
+    clusters = KMeans(2, n_init=1, random_state=0).fit(rows)
+    why = clvq.Explainer(clusters, constraints=clvq.within_data(rows)).reasons([1.0, 0.0])
+    assert why.features == ("x0",)
+    assert why.text().startswith(f"The cluster is {why.prediction} because x0 is 1: ")
+    assert why.witnesses["x0"].text().startswith("The cluster would have been ")
+    assert why.text(subject="this row").startswith("This row is ")
+
+
+def test_ranges_are_said_in_a_sentence_of_their_own() -> None:
+    columns = [clvq.Feature("a"), clvq.Feature("owner", "boolean"), clvq.Feature("c", unit="EUR")]
+    scales, names = np.diag([1, 0.01, 1e-9]), ["a", "owner", "c"]
+    model = clvq.PrototypeModel([[0, 0, 0], [9, 1, 1]], ["no", "yes"], scales, names)
+    rules = ["0 <= a", "a <= 9", "0 <= c", "c <= 1234.5"]
+    asked = clvq.Explainer(model, constraints=rules, features=clvq.Features(columns))
+    why = asked.reasons({"a": 1.0, "owner": True, "c": 0.0})
+    assert why.features == ("a",)
+    assert why.text(ranges=True, numbers="1.234,5") == (
+        f"{why.text()} Ranges: owner no or yes; c from 0 to 1.234 EUR."
+    )
 
 
 def test_reasons_travel_to_other_processes() -> None:

@@ -119,7 +119,8 @@ def _put(
         said = vars(wording)
         words = {name: said[name] for name in ("subject", "outcome", "numbers", "dates")}
         text = "\n".join(
-            why.text(**words) if isinstance(why, clvq.Reasons) else _refusal(why) for why in found
+            why.text(**words, ranges=True) if isinstance(why, clvq.Reasons) else _refusal(why)
+            for why in found
         )
     if is_terminal(output):
         say(text)

@@ -50,7 +50,12 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
 
 
 def _value(feature: Feature, value: Any, wording: Wording) -> str:
-    return wording.value(feature, value) if feature.is_number else shown_text(feature.words(value))
+    if feature.is_number:
+        return wording.value(feature, value)
+    words = feature.words(value)
+    if feature.kind is Kind.BOOLEAN and words == str(value):
+        return "yes" if value else "no"
+    return shown_text(words)
 
 
 def _shown_end(

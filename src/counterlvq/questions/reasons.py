@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
+from counterlvq.presentation.sentences import noun_of
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.constraint_text import plain_words, with_unit
@@ -124,12 +125,27 @@ class Reasons:
         outcome: Mapping[Any, str] | None = None,
         numbers: str = "1,234.5",
         dates: str = "2024-05-31",
+        ranges: bool = False,
     ) -> str:
-        """Say the reason in a sentence; the arguments are those of `Counterfactual.text`."""
+        """Say the reason in a sentence; the arguments are those of `Counterfactual.text`.
+
+        With `ranges` a second sentence says those of the other features.
+        """
+        subject = f"The {self._noun}" if subject == "The answer" else subject
         wording = Wording(subject, outcome or {}, numbers=numbers, dates=dates)
         wording = wording.checked(self.asked.model.classes.tolist())
+        parts = self._range_words(wording) if ranges else []
+        behind = f" Ranges: {'; '.join(parts)}." if parts else ""
+        return self._sentence(wording) + behind
+
+    @property
+    def _noun(self) -> str:
+        """What the model says: an answer, or a cluster or component."""
+        return noun_of(self.asked.model.meaning.part)
+
+    def _sentence(self, wording: Wording) -> str:
         columns, label = self.asked.features, wording.called(self.prediction)
-        said = f"{shown_text(wording.subject)} is {label}"
+        said = f"{wording.opening} is {label}"
         if self.status is Status.UNKNOWN:
             return f"{said}; which features settle that was not found out."
         keeping = self._keeping(wording)
@@ -151,6 +167,11 @@ class Reasons:
         if more := len(self.constraints) - len(words):
             words.append(f"{more} more constraint{'s' if more > 1 else ''}")
         return f", as long as they keep {listed(words)}" if words else ""
+
+    def _range_words(self, wording: Wording) -> list[str]:
+        pairs = self.ranges.items()
+        columns = self.asked.features
+        return [range_words(columns[name], found, wording, None) for name, found in pairs]
 
     def _rules(self, wording: Wording = PLAIN) -> list[str]:
         return [plain_words(c, self.asked.features, wording.value) for c in self.constraints]
@@ -186,11 +207,7 @@ class Reasons:
         }
 
     def __str__(self) -> str:
-        columns = self.asked.features
-        lines = [
-            f"  {range_words(columns[name], found, PLAIN, None)}"
-            for name, found in list(self.ranges.items())[:_SHOWN_RANGES]
-        ]
+        lines = [f"  {words}" for words in self._range_words(PLAIN)[:_SHOWN_RANGES]]
         if more := len(self.ranges) - len(lines):
             lines.append(f"  and {more} more feature{'s' if more > 1 else ''}, see `ranges`")
         return "\n".join([self.text(), *lines])
