@@ -20,12 +20,14 @@ from scipy.optimize import linprog
 from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
+from counterlvq.cli.advice import at_shell
 from counterlvq.questions import confidence as confident
 from counterlvq.report import report_html
 from tests.support.quick import seeds
@@ -369,6 +371,21 @@ def test_what_cannot_be_had_is_said() -> None:
     ):
         with pytest.raises(clvq.InvalidInputError, match=words):
             bad()
+
+
+def test_a_threshold_that_keeps_a_probability_from_being_asked_for_is_named() -> None:
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    fitted = LogisticRegression().fit(X, ["no", "no", "yes", "yes"])
+    for threshold in (0.3, 0.5):
+        model = FixedThresholdClassifier(fitted, threshold=threshold, pos_label="yes")
+        model.fit(X, ["no", "no", "yes", "yes"])
+        if threshold == 0.5:
+            assert clvq.Explainer(model, confidence=clvq.Probability(0.9)).explain([0.0]).status
+            continue
+        words = "it says 'yes' from a probability of 0.3 on. Take the model behind the threshold"
+        with pytest.raises(clvq.NotSupportedError, match=words) as raised:
+            clvq.Explainer(model, confidence=clvq.Probability(0.9))
+        assert "--confidence margin=0.5 instead if the threshold" in at_shell(str(raised.value))
 
 
 def test_a_lying_certificate_is_seen_through() -> None:

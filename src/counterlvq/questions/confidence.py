@@ -31,6 +31,7 @@ from counterlvq.questions.noise import has_room, noise_parts
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_repr
 from counterlvq.types import Status
 
 __all__ = [
@@ -81,8 +82,16 @@ def _log_odds_per_score(source: ExplainedModel) -> float:
     responds = source.responds
     for model in (source.model, *([] if responds is None else [responds.model])):
         response = model.meaning.response
-        if response is not None and response.is_probability and response.threshold == 0.5:
+        if response is None or not response.is_probability:
+            continue
+        if response.threshold == 0.5:
             return response.slope
+        label = shown_repr(plain(source.model.classes[response.label]))
+        raise NotSupportedError(
+            f"Probability needs a model that says the likelier class, and this one has a threshold "
+            f"of its own: it says {label} from a probability of {response.threshold!r} on. Take "
+            f"the model behind the threshold. Ask for a margin instead if the threshold is to stay."
+        )
     fitted: Any = None if responds is None else responds.fitted
     is_bare = fitted is None or isinstance(fitted, PrototypeModel)
     older = " (RSLVQ and its kin of older model files have lost theirs: save them again)"
