@@ -233,3 +233,32 @@ def test_levels_without_an_order_have_no_up_and_down() -> None:
     cost = clvq.Manhattan(increase={"job": 2.0}).for_columns(["age", "job"])
     with pytest.raises(clvq.InvalidInputError, match="without an order"):
         Prices.of(cost, features, ["age", "job"])
+
+
+def test_arrays_say_nothing_of_levels_without_an_order() -> None:
+    features = clvq.Features(
+        [
+            "age",
+            clvq.Feature("job", "boolean"),
+            clvq.Feature("grade", levels=[0, 1]),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[0, 0, 0], [4, 1, 1]], ["no", "yes"], None, ["age", "job", "grade"]
+    )
+
+    def prices(cost: clvq.Manhattan) -> tuple[list, list, list]:
+        found = clvq.Explainer(model, cost, features=features).prices
+        switches = (found.switches[j].tolist() for j in (1, 2))
+        return found.weights[:, 0].tolist(), *switches
+
+    up = [2.0, 5.0, 3.0]
+    assert prices(clvq.Manhattan(increase=up)) == (
+        [2.0, 1.0], [[1.0, 1.0], [1.0, 1.0]], [[0.0, 3.0], [1.0, 0.0]]
+    )  # fmt: skip
+    both = clvq.Manhattan([1.0, 7.0, 1.0], increase=up, decrease={"age": 9.0})
+    assert prices(both)[:2] == ([2.0, 9.0], [[7.0, 7.0], [7.0, 7.0]])
+    with pytest.raises(clvq.InvalidInputError, match="without an order"):
+        prices(clvq.Manhattan(increase={"job": 5.0}))
+    with pytest.raises(clvq.InvalidInputError, match="has 2 weights; expected 3"):
+        prices(clvq.Manhattan(increase=[1.0, 2.0]))

@@ -107,7 +107,9 @@ class Asked:
         put = partial(object.__setattr__, self)
         put("cost", checked_cost(cost))
         put("_source", source_of(model, features, self.cost, threshold))
-        if isinstance(self.cost, Manhattan | Chebyshev):
+        if isinstance(self.cost, Manhattan):
+            put("cost", self.cost.for_columns(self._source.columns, self._source.features))
+        if isinstance(self.cost, Chebyshev):
             put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)

@@ -21,6 +21,7 @@ from counterlvq.problem.weights import (
     is_positive,
     shown_weights,
 )
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
 
 __all__ = [
@@ -240,6 +241,25 @@ def _missing(cost: Cost, part: str, nothing: str) -> str:
     )
 
 
+def _where_ordered(
+    way: Floats | None, base: Floats | None, columns: Features, features: Features | None
+) -> Floats | None:
+    """Take the weights of one way but for levels without an order, which have those of `base`."""
+    if way is None or features is None:
+        return way
+    # Weights are for all columns of the table, or for those that the model sees.
+    names = columns.names if way.size == len(columns) else features.names
+    usual = np.ones(way.size) if base is None else base
+    if not way.size == usual.size == len(names):
+        return way  # which is refused where its entries are counted
+    free = [name in features and _has_no_order(features[name]) for name in names]
+    return np.where(free, usual, way)
+
+
+def _has_no_order(feature: Feature) -> bool:
+    return not feature.is_number and feature.ranks is None
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Manhattan(Cost):
@@ -263,8 +283,9 @@ class Manhattan(Cost):
         What costs are counted in, as texts say it, such as "typical deviations".
     increase : array-like of shape (d,), or mapping from feature name to float, optional
         Positive price of one unit upwards; that of `weights` where it is not given, or does not
-        name a feature. Of levels that are ordered, or numbers, a step upwards costs it; for
-        those that are neither, it says nothing.
+        name a feature. Of levels that are ordered, or numbers, a step upwards costs it. Levels that
+        are neither have no up and down: the entry of an array says nothing of them, and one by name
+        is refused if it tells the two ways apart.
     decrease : array-like of shape (d,), or mapping from feature name to float, optional
         The same for one unit downwards.
 
@@ -318,15 +339,23 @@ class Manhattan(Cost):
         """Whether up and down were given prices of their own."""
         return self.increase is not None or self.decrease is not None
 
-    def for_columns(self, columns: Sequence[str]) -> Manhattan:
-        """Put weights by name into the order of the columns of a table."""
+    def for_columns(self, columns: Sequence[str], features: Features | None = None) -> Manhattan:
+        """Put weights by name into the order of the columns of a table.
+
+        Arrays of weights upwards and downwards give way to `weights` for those of the features
+        that can go neither up nor down.
+        """
         given = (self.weights, self.increase, self.decrease)
-        if not any(isinstance(item, Mapping) for item in given):
+        if not (self.has_ways or isinstance(self.weights, Mapping)):
             return self
         names = Features(columns)
-        base = in_order(self.weights, names, np.ones(len(columns)))
+        is_named = any(isinstance(item, Mapping) for item in given)
+        usual = in_order(self.weights, names, np.ones(len(columns)))
+        base = usual if is_named or self.weights is not None else None
         increase, decrease = (
-            None if way is None else in_order(way, names, base)
+            in_order(way, names, usual)
+            if isinstance(way, Mapping)
+            else _where_ordered(way, base, names, features)
             for way in (self.increase, self.decrease)
         )
         return Manhattan(
