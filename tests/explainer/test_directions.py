@@ -262,3 +262,24 @@ def test_arrays_say_nothing_of_levels_without_an_order() -> None:
         prices(clvq.Manhattan(increase={"job": 5.0}))
     with pytest.raises(clvq.InvalidInputError, match="has 2 weights; expected 3"):
         prices(clvq.Manhattan(increase=[1.0, 2.0]))
+
+
+def test_a_series_with_names_is_read_by_them() -> None:
+    weights = pd.Series({"b": 3.0, "a": 2})
+    for cost in (clvq.Manhattan(weights), clvq.Chebyshev(weights)):
+        assert cost.for_columns(["a", "b", "c"]).weights.tolist() == [2.0, 3.0, 1.0]
+    up = clvq.Manhattan(increase=pd.Series([4.0], ["b"])).for_columns(["a", "b"])
+    assert up.l1_ways(2)[0].tolist() == [1.0, 4.0]
+    model = clvq.PrototypeModel([[0.0, 0.0], [2.0, 2.0]], ["no", "yes"], None, ["a", "b"])
+    noise = clvq.Noise(0.1, weights=pd.Series({"b": 2.0}))
+    assert clvq.Explainer(model, confidence=noise).confidence.weights.tolist() == [1.0, 2.0]
+    assert clvq.Manhattan(pd.Series([1.0, 2.0])).l1_weights(2).tolist() == [1.0, 2.0]
+    for given, words in (
+        (pd.Series([1.0, 2.0], ["a", "a"]), "weights names 'a' twice"),
+        (pd.Series({"a": 0.0}), r"weights\['a'\] is 0.0; expected a positive weight"),
+        (pd.Series({("a", 1): 1.0}), "expected names of features"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            clvq.Manhattan(given)
+    with pytest.raises(clvq.UnknownFeatureError, match="'z' does not exist"):
+        clvq.Explainer(model, clvq.Manhattan(pd.Series({"z": 1.0})))

@@ -23,7 +23,7 @@ from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector, read
 from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.problem.coordinates import Coordinates
-from counterlvq.problem.weights import Weights, in_order, is_positive, shown_weights
+from counterlvq.problem.weights import Weights, in_order, is_positive, shown_weights, with_names
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Features
 
@@ -48,6 +48,7 @@ def no_numbers(called: str, others: Sequence[str]) -> str:
 
 def _checked_weights(given: ArrayLike | Mapping[str, float] | None) -> Weights | None:
     """Check weights, of which infinite ones are for columns that are known exactly."""
+    given = with_names("Noise: weights", given)
     if given is None:
         return None
     if not isinstance(given, Mapping):

@@ -272,9 +272,9 @@ class Manhattan(Cost):
     ----------
     weights : array-like of shape (d,), or mapping from feature name to float, optional
         Positive price of one unit of change per feature, in the order of the columns that the
-        model or the pipeline was given; 1 for all by default, and for features that a mapping
-        does not name. That of a categorical feature is its price per switch.
-        See `mad_weights` for weights that make features comparable.
+        model or the pipeline was given; 1 for all by default, and for features that a mapping,
+        or a pandas Series with names, does not name. That of a categorical feature is its
+        price per switch. See `mad_weights` for weights that make features comparable.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
     default : float or mapping from feature to price, optional

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, finite_vector, read_only, told
+from counterlvq.numeric.arrays import Floats, finite_vector, has_names, read_only, told
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.reference import LEVEL_WEIGHT, typical_deviation
@@ -17,7 +18,15 @@ from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
-__all__ = ["Weights", "checked_weights", "in_order", "is_positive", "mad_weights", "shown_weights"]
+__all__ = [
+    "Weights",
+    "checked_weights",
+    "in_order",
+    "is_positive",
+    "mad_weights",
+    "shown_weights",
+    "with_names",
+]
 
 # Weights in the order of the features, (d,), or by name.
 Weights = Floats | Mapping[str, float]
@@ -126,8 +135,30 @@ def is_positive(value: object) -> bool:
     return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
+def with_names(called: str, given: Any) -> Any:
+    """Turn a pandas Series whose entries have names into a mapping; return all else as it is.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> with_names("weights", pd.Series({"income": 2.0, "age": 1.0}))
+    {'income': 2.0, 'age': 1.0}
+    """
+    kind = type(given)
+    if not hasattr(kind, "iloc") or hasattr(kind, "columns") or not has_names(given):
+        return given
+    names = list(given.index)
+    twice = [name for k, name in enumerate(names) if name in names[:k]]
+    if twice:
+        raise InvalidInputError(
+            f"{called} names {told(twice[0])} twice; expected one number for each feature."
+        )
+    return dict(zip(names, given.tolist(), strict=True))
+
+
 def checked_weights(called: str, given: ArrayLike | Mapping[str, float] | None) -> Weights | None:
     """Check weights in the order of the features, or by name."""
+    given = with_names(called, given)
     if given is None:
         return None
     if isinstance(given, Mapping):
