@@ -14,9 +14,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401 - for the import below
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -361,6 +362,28 @@ def test_a_gap_that_the_imputer_does_not_know_makes_the_row_invalid() -> None:
     batch = explainer().explain_batch(table, target="good", on_bad_rows="report")
     assert (batch.status == "invalid").tolist() == [False, False, True, False, False, False]
     assert "missing in 'job'" in batch[2].reason
+    step = "Write missing values as the imputer looks for them (NaN in 'job'), or fill them in."
+    assert batch[2].reason.endswith(step)
+
+
+def test_an_answer_that_a_gap_of_the_input_takes_back_says_what_to_write() -> None:
+    """`predict` takes None for no level at all: the input gets its label so, the answer none."""
+    jobs, ages = np.array(["clerk", "nurse", "nurse", "smith"] * 6, dtype=object), np.arange(24.0)
+    table = pd.DataFrame({"job": jobs, "age": ages})
+    says = np.where(ages + 4 * (jobs == "nurse") > 12, "good", "bad")
+    levels = make_pipeline(
+        SimpleImputer(strategy="most_frequent"), OneHotEncoder(handle_unknown="ignore")
+    )
+    model = make_pipeline(
+        make_column_transformer((levels, ["job"]), remainder="passthrough"), LogisticRegression()
+    ).fit(table, says)
+    asked = clvq.Explainer(model, features=clvq.Features.from_frame(table))
+    row = pd.DataFrame({"job": [None], "age": [0.0]})
+    cf, batch = asked.explain(row, target="good"), asked.explain_batch(row, target="good")
+    for found in (cf, batch[0]):
+        assert found.status == "unknown"
+        assert "(it says 'bad' and not 'good'). Write missing values as" in found.reason
+    assert asked.explain(row.fillna(np.nan), target="good").status == "optimal"
 
 
 # --- rows that cannot be read --------------------------------------------------------------------

@@ -161,8 +161,8 @@ class Asking(Protocol):
     def again(self, i: int, push: float) -> Counterfactual:
         """Answer a row further in."""
 
-    def withdraw(self, i: int) -> Counterfactual:
-        """Take back the answer of a row."""
+    def withdraw(self, i: int, why: str = "") -> Counterfactual:
+        """Take back the answer of a row, and say why in words of one's own or the usual ones."""
 
 
 def confirm_table(
@@ -204,7 +204,7 @@ def _rejected(
     return rejected
 
 
-def withdrawn(answer: Counterfactual) -> Counterfactual:
+def withdrawn(answer: Counterfactual, why: str = "") -> Counterfactual:
     """State that there is no answer where there was one."""
     if not answer.status.has_answer:
         return answer
@@ -217,5 +217,5 @@ def withdrawn(answer: Counterfactual) -> Counterfactual:
         prediction=None,
         prototype=-1,
         conflict_is_irreducible=False,
-        reason="the model's own predict rejects what was found",
+        reason=why or "the model's own predict rejects what was found",
     )

@@ -202,8 +202,8 @@ class Explainer(OneRow):
                 answer = answer.lacking(reading.missing[0])
                 stays, labels = answer.stays_missing[None, :], np.array([answer.prediction])
                 named = given if isinstance(given, TableView) else None
-                if self._source.rejected(named, answer.values[None, :], stays, labels):
-                    answer = withdrawn(answer)
+                why = self._source.rejected(named, answer.values[None, :], stays, labels)
+                answer = withdrawn(answer, why[0]) if why else answer
             fill = partial(self._source.like_one, given)
             return replaced(
                 answer,

@@ -170,9 +170,9 @@ def _answered(
     if asker.gaps is not None:
         stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]
         labels = asked.model.labels[table.prototype]
-        for i in asked._source.rejected(given, table.X, stays, labels):
+        for i, why in asked._source.rejected(given, table.X, stays, labels).items():
             asker.known[i] = asker(i)
-            table.put(i, asker.withdraw(i))
+            table.put(i, asker.withdraw(i, why))
     return table, _breaks_rules(asked, rows) if breaks is None else breaks
 
 
@@ -306,7 +306,7 @@ class RowAsker:
             return answer
         return answer.lacking(self.gaps[i])
 
-    def withdraw(self, i: int) -> Counterfactual:
+    def withdraw(self, i: int, why: str = "") -> Counterfactual:
         """Take back an answer that the user's model does not confirm."""
-        self.known[i] = withdrawn(self.known[i])
+        self.known[i] = withdrawn(self.known[i], why)
         return self.known[i]

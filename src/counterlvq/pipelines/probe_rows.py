@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters.exclusive_calls import in_turn
-from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.table_map import TableMap
@@ -105,7 +105,7 @@ class PredictWithGaps:
         except (ValueError, TypeError, KeyError) as error:
             if len(values) == 1:
                 reason = " ".join(str(error).split())[:200]
-                return {0: f"{self._whose(gaps[0])} ({type(error).__name__}: {reason})"}
+                return {0: self._words(gaps[0], f"{type(error).__name__}: {reason}")}
             out = {}
             for i in range(len(values)):
                 at = np.array([i])
@@ -115,15 +115,23 @@ class PredictWithGaps:
                     out[i] = wrong[0]
             return out
         return {
-            int(i): f"{self._whose(gaps[i])} (it says {said[i]!r} and not {expected[i]!r})"
+            int(i): self._words(
+                gaps[i], f"it says {plain(said[i])!r} and not {plain(expected[i])!r}"
+            )
             for i in np.flatnonzero(said != expected)
         }
 
-    def _whose(self, gaps: NDArray[np.bool_]) -> str:
+    def _words(self, gaps: NDArray[np.bool_], instead: str) -> str:
+        """Say that `predict` does something else with the gaps of a row, and what would do."""
         names = [name for name, gap in zip(self._features.names, gaps, strict=True) if gap]
+        signs = self.rows.table_map.fills.signs
+        found = (repr(signs.get(name, np.nan)).replace("nan", "NaN") for name in names)
+        looked = [f"{sign} in {name!r}" for sign, name in zip(found, names, strict=True)]
         return (
             f"the model's own predict does not take what is missing in "
-            f"{', '.join(map(repr, names))} for what the pipeline puts there"
+            f"{', '.join(map(repr, names))} for what the pipeline puts there ({instead}). "
+            f"Write missing values as the imputer looks for them ({', '.join(looked)}), or fill "
+            f"them in."
         )
 
     @property

@@ -212,14 +212,17 @@ class ExplainedModel:
 
     def rejected(
         self, given: TableView | None, values: Floats, gaps: NDArray[np.bool_], labels: NDArray[Any]
-    ) -> list[int]:
-        """Rows that the user's own `predict` does not label so where values are missing."""
+    ) -> dict[int, str]:
+        """Rows that the user's own `predict` does not label so where values are missing, and why.
+
+        In words that say what may be done about it.
+        """
         at = np.flatnonzero(gaps.any(axis=1))
         if not at.size or self.with_gaps is None:
-            return []
+            return {}
         table = None if given is None else given.taking(at)
         found = self.with_gaps.disagrees(table, values[at], gaps[at], labels[at])
-        return [int(at[k]) for k in found]
+        return {int(at[k]): words for k, words in found.items()}
 
     def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
         """Refuse rows that the model makes nothing of, though each value is one of its column."""
