@@ -9,6 +9,7 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import counterlvq as clvq
@@ -225,6 +226,41 @@ def test_what_is_found_bounds_the_search_in_other_components(
         parts = list(cf.certificate.parts)
         parts[left_out] = parts[left_out - 1]
         assert explainer.verify(replace(cf, certificate=JoinedCertificate(tuple(parts)))) < cf.cost
+
+
+def test_cells_that_are_no_numbers_are_named_by_column_and_row() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(20, 2)), columns=["pay", "age"])
+    table.index = [f"p{i}" for i in range(20)]
+    labels = np.repeat(["no", "yes"], 10)
+    for cell, said in ((np.nan, "missing"), (None, "missing"), (-np.inf, "-inf")):
+        table.loc[["p3", "p7"], "age"] = cell
+        words = (
+            rf"column 'age', row 3 \(index 'p3'\) is {said} \(2 such values in that column\); "
+            r"expected a finite number in each row\. Fill it in"
+        )
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            clvq.Plausible.fit(table, labels)
+        with pytest.raises(clvq.InvalidInputError, match=f"column 'age', row 3 is {said}"):
+            clvq.Plausible.fit(pl.from_pandas(table.reset_index(drop=True)), labels)
+
+
+def test_columns_are_named_where_there_are_others() -> None:
+    rng = np.random.default_rng(1)
+    names = [f"c{i}" for i in range(10)]
+    table = pd.DataFrame(rng.normal(size=(60, 10)), columns=names)
+    labels = np.repeat(["no", "yes"], 30)
+    few = clvq.Plausible.fit(table[["c1", "c4"]], labels, components=1)
+    assert repr(few) == ("Plausible(2 ellipsoids of 2 labels, features=['c1', 'c4'], share=0.9)")
+    model = clvq.PrototypeModel(np.eye(2, 10), ["no", "yes"], None, names)
+    said = clvq.Explainer(model, constraints=[few]).spoken_constraints
+    assert said == ("a row like 90 % of those of its label in c1 and c4",)
+    every = clvq.Plausible.fit(table, labels, components=1)
+    assert "'c7', 2 more], share=0.9)" in repr(every)
+    said = clvq.Explainer(model, constraints=[every]).spoken_constraints
+    assert said == ("a row like 90 % of those of its label",)
+    unnamed = clvq.Plausible.fit(table.to_numpy(), labels, components=1)
+    assert repr(unnamed) == "Plausible(2 ellipsoids of 2 labels, share=0.9)"
 
 
 def test_a_fit_to_another_table_is_refused() -> None:

@@ -152,15 +152,21 @@ def rule_words(
     if isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         return _about_one(constraint, features, write)
     return (
-        _sum(constraint, features, write) if isinstance(constraint, Linear) else _whole(constraint)
+        _sum(constraint, features, write)
+        if isinstance(constraint, Linear)
+        else _whole(constraint, features)
     )
 
 
-def _whole(constraint: Constraint) -> str:
+def _whole(constraint: Constraint, features: Features) -> str:
     """Say what is asked of a whole row; as it is written where there are no words for it."""
-    if isinstance(constraint, Plausible):
-        return f"a row like {100 * constraint.share:g} % of those of its label"
-    return str(constraint)
+    if not isinstance(constraint, Plausible):
+        return str(constraint)
+    said = f"a row like {100 * constraint.share:g} % of those of its label"
+    numbers = sum(feature.is_number for feature in features)
+    if len(constraint.features) >= numbers:
+        return said
+    return f"{said} in {_joined([_spoken(key, features) for key in constraint.features], 'and')}"
 
 
 def _way(constraint: Freeze | Increase | Decrease, features: Features, now: Now | None) -> str:

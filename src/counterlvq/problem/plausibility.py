@@ -15,14 +15,18 @@ from counterlvq.numeric.arrays import Floats, finite_matrix, finite_scalar, key_
 from counterlvq.numeric.tolerances import FLAT_DIRECTION
 from counterlvq.problem.constraints import Condition, Constraint, Freeze, Linear
 from counterlvq.problem.quadratic import Quadratic
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.tables.frames import as_frame, numbers_or_days, settled
+from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
 __all__ = ["Ellipsoid", "Plausible"]
 
 # Added to the variance of each column of a component, in units of the label's own variances.
 _THINNEST = 1e-3
+# Columns that it shows of itself.
+_MOST_NAMED = 8
 # What seeds the generators of NumPy.
 _MOST_STATES = 1 << 32
 
@@ -159,9 +163,12 @@ class Plausible(Constraint):
     def __repr__(self) -> str:
         labels = len({key_of(plain(item.label)) for item in self.ellipsoids})
         count = len(self.ellipsoids)
+        names = [shown_repr(key) for key in self.features if isinstance(key, str)]
+        more = [f"{len(names) - _MOST_NAMED} more"] if len(names) > _MOST_NAMED else []
+        about = f"features=[{', '.join(names[:_MOST_NAMED] + more)}], " if names else ""
         return (
             f"Plausible({count} ellipsoid{'s' * (count != 1)} of {labels} "
-            f"label{'s' * (labels != 1)}, share={self.share:g})"
+            f"label{'s' * (labels != 1)}, {about}share={self.share:g})"
         )
 
     @property
@@ -215,8 +222,23 @@ def _numbers(X: Any) -> tuple[Floats, list[FeatureKey]]:
     ]
     if not numeric:
         raise InvalidInputError("X has no column of numbers; expected at least one.")
-    columns = [numbers_or_days(frame, name, frame.kind(name)) for name in numeric]
+    columns = [_finite_column(frame, name) for name in numeric]
     return finite_matrix("X", np.stack(columns, axis=1)), list(numeric)
+
+
+def _finite_column(frame: FrameView, name: str) -> Floats:
+    """Read a column of numbers, and name the first cell that is none."""
+    values = numbers_or_days(frame, name, frame.kind(name))
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        at, count = int(bad[0]), f"{bad.size} such value{'s' * (bad.size != 1)}"
+        what = "missing" if np.isnan(values[at]) else f"{values[at]:g}"
+        raise InvalidInputError(
+            f"Plausible.fit: column {shown_repr(name)}, {frame.row(at)} is {what} ({count} in that "
+            f"column); expected a finite number in each row. Fill it in, or leave out the row or "
+            f"the column."
+        )
+    return values
 
 
 def _labels(X: Any, y: ArrayLike | None, model: Any, count: int) -> NDArray[Any]:
