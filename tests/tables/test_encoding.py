@@ -255,3 +255,14 @@ def test_frame_without_pandas_is_one_of_polars(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(__import__("sys").modules, "polars", None)
     with pytest.raises(clvq.NotSupportedError, match="need pandas or polars"):
         new_frame({"a": [1]})
+
+
+def test_no_name_is_suggested_that_is_in_use() -> None:
+    features = clvq.Features(["Income", "Time"])
+    model = clvq.PrototypeModel([[0.0, 0.0], [1.0, 1.0]], ["no", "yes"], None, features.names)
+    asked = clvq.Explainer(model, features=features)
+    with pytest.raises(clvq.InvalidInputError) as refusal:
+        asked.explain_batch(pd.DataFrame({"Time": [1.0]}))
+    assert str(refusal.value).endswith("expected one for each of the 2 features.")
+    with pytest.raises(clvq.InvalidInputError, match="Did you mean 'Incme' by 'Income'"):
+        asked.explain_batch(pd.DataFrame({"Time": [1.0], "Incme": [1.0]}))

@@ -279,7 +279,8 @@ def refuse_missing_columns(names: Sequence[str], features: Features) -> None:
     missing = [name for name in features.names if name not in there]
     if not missing:
         return
-    close = closest(missing[0], names)
+    # A column that is taken as another feature already is none that was meant.
+    close = closest(missing[0], [name for name in names if name not in features])
     hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
     raise InvalidInputError(
         f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "
