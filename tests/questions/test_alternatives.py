@@ -142,7 +142,7 @@ def test_printed_costs_are_in_order() -> None:
         some = [replace(ways[0], cost=cost) for cost in costs]
         for cf, cost in zip(some, shown, strict=True):
             cf.__dict__["shown"] = replace(ways[0].shown, cost=cost)
-        told = str(clvq.Alternatives(tuple(some), (), None)).splitlines()[-1]
+        told = str(clvq.Alternatives(tuple(some), (), None)).splitlines()[-2]
         return told.split()
 
     assert upset([26.02, 26.21, 26.22]) == ["cost", "26.02", "26.21", "26.22"]
@@ -155,5 +155,17 @@ def test_table_names_features_with_their_units() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
     asked = clvq.Explainer(model, features=clvq.Features([pay, age]))
     lines = str(asked.alternatives([1.0, 1.0], target="yes")).splitlines()
-    assert lines[1].startswith("monthly pay (EUR)  1  ")
-    assert lines[2].startswith("age                1  ")
+    assert lines[2].startswith("monthly pay (EUR)   1  ")
+    assert lines[3].startswith("age                 1  ")
+
+
+def test_table_says_what_was_wished_for_and_what_is_proved() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    ways = clvq.Explainer(model).alternatives([1.0, 1.0], target="yes")
+    lines = str(ways).splitlines()
+    assert lines[1].split() == ["class", "no", "yes", "yes"]
+    assert lines[5].split() == ["status", "optimal", "optimal"]
+    open_ways = replace(ways, ways=tuple(replace(cf, status=clvq.Status.FEASIBLE) for cf in ways))
+    assert str(open_ways).splitlines()[5].split() == ["status", "feasible", "feasible"]
+    clusters = replace(ways, ways=tuple(replace(cf, part="cluster") for cf in ways))
+    assert str(clusters).splitlines()[1].startswith("cluster")

@@ -14,9 +14,11 @@ from typing import Any, SupportsIndex, final, overload
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import DIGITS, cost_text
+from counterlvq.presentation.sentences import noun_of
 from counterlvq.problem.at_most import AtMost
 from counterlvq.questions.protocol import Asks, refuse_rows
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.search.few_changes import changed_columns
 from counterlvq.types import Status
 
@@ -52,10 +54,12 @@ class Alternatives(Sequence[Counterfactual]):
     >>> [[change.feature for change in cf.changes] for cf in ways], ways.is_complete
     ([['pay'], ['age']], True)
     >>> print(ways)
-                1     2
-    pay   1  2.38     .
-    age   1     .  2.84
-    cost     1.38  1.84
+                    1        2
+    class   no      yes      yes
+    pay      1     2.38        .
+    age      1        .     2.84
+    cost           1.38     1.84
+    status      optimal  optimal
     There is no further way: it is proved that none differs from these.
     """
 
@@ -102,12 +106,20 @@ class Alternatives(Sequence[Counterfactual]):
     __repr__ = __str__
 
     def _table(self) -> list[str]:
-        """One column for each way, one row for each feature that changes in some of them."""
+        """One column for each way, one row for each feature that changes in some of them.
+
+        Above them what the model says, and below them what the ways cost and what is proved.
+        """
         shown = [{change.feature: change.cells() for change in cf.shown_changes} for cf in self]
         names = [
             name for name in self.ways[0].feature_names if any(name in changes for changes in shown)
         ]
-        rows = [["", "", *(str(k + 1) for k in range(len(self)))]]
+        first, noun = self.ways[0], noun_of(self.ways[0].part)
+        labels = (first.original_prediction, *(cf.prediction for cf in self))
+        rows = [
+            ["", "", *(str(k + 1) for k in range(len(self)))],
+            ["class" if noun == "answer" else noun, *map(shown_text, labels)],
+        ]
         for name in names:
             # As tables of one answer call it: with its unit, by its label.
             called, before = next(changes[name][:2] for changes in shown if name in changes)
@@ -115,6 +127,7 @@ class Alternatives(Sequence[Counterfactual]):
             rows.append([called, before, *after])
         name, costs = self._costs()
         rows.append([name, "", *costs])
+        rows.append(["status", "", *(str(cf.status) for cf in self)])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
