@@ -327,6 +327,9 @@ def test_what_is_wrong_is_said() -> None:
     both = clvq.Explainer(model, constraints=[clvq.Bounds("a", 0, 4), clvq.Bounds("b", 0, 4)])
     with pytest.raises(clvq.InvalidInputError, match='the input breaks "b from 0 to 4" as'):
         both.reasons([1.0, 5.0])
+    tied = clvq.Explainer(model, constraints=[*both.constraints, "a <= b"])
+    with pytest.raises(clvq.InvalidInputError, match="Widen the range, or leave the constraint"):
+        tied.reasons([2.0, 1.0])
     with pytest.raises(clvq.InvalidInputError, match="order names 'a' twice"):
         both.reasons([1.0, 1.0], order=["a", 0])
     with pytest.raises(clvq.InvalidInputError, match="expected a list of features"):

@@ -222,6 +222,10 @@ BAD: dict[str, tuple[Any, str]] = {
         "column 'job', row 2 is 'pilots', which is none of its levels; expected one of: 'clerk', "
         "'nurse', 'pilot'. Did you mean 'pilot'?",
     ),
+    "level like none": (
+        broken("job", 2, "xyz"),
+        "'clerk', 'nurse', 'pilot'. Put one of these in its place, or leave the row out.",
+    ),
     "no boolean": (broken("member", 0, "yes"), "column 'member', row 0 is 'yes', which is none"),
     "list as level": (broken("job", 0, ("a",)), "column 'job', row 0 is ('a',), which is none"),
     "too large": (broken("cards", 0, 2**60), "column 'cards', row 0 is 1152921504606846976; expe"),

@@ -306,7 +306,7 @@ def _check_ranges(ranged: Asks, row: Floats) -> None:
         words = shown_text(plain_words(broken[0], ranged.features, PLAIN.value))
         raise InvalidInputError(
             f'the input breaks "{words}" as it is, and others are compared with it within the '
-            f"ranges; expected one that keeps them. Widen the range."
+            f"ranges; expected one that keeps them. Widen the range, or leave the constraint out."
         )
     matters, box = _matters(view.model), view.template.box(factual)
     listed_here = listed_columns(view, row)

@@ -262,7 +262,8 @@ def _codes(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
 def _level_words(feature: Feature, cell: object) -> str:
     texts = [level for level in feature.levels if isinstance(level, str)]
     close = closest(cell, texts) if isinstance(cell, str) else None
-    hint = f" Did you mean {close!r}?" if close is not None else ""
+    hint = " Put one of these in its place, or leave the row out."
+    hint = hint if close is None else f" Did you mean {close!r}?"
     pairs = ((shown_repr(level), feature.words(level), str(level)) for level in feature.levels)
     known = (
         name if words == text else f"{name} ({shown_text(words)})" for name, words, text in pairs
