@@ -81,7 +81,7 @@ class Reasons:
         That there is no input with another label: of status INFEASIBLE, with its certificate.
         ``asked.verify(proof)`` checks it and returns inf. None if it could not be proved.
     asked : Explainer
-        The explainer that keeps the features of the reason, and the ranges.
+        The explainer that keeps the features of the reason, the ranges and `constraints`.
     row : tuple
         The input, in the types of its columns.
     ranges : mapping from str to tuple or frozenset
