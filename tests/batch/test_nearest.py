@@ -64,7 +64,7 @@ def test_what_rounding_could_decide_is_never_called_clear() -> None:
         X = np.linspace(0.0, 0.4, 65)[:, None] * scale
         nearest, clear = np.empty(65, dtype=np.intp), np.empty(65, dtype=bool)
         none, blank = np.zeros(0), np.zeros((0, 0))
-        nearest_rows(X, none, blank, none, none, ends.T.copy(), 1e-15, 0.0, nearest, clear)
+        nearest_rows(X, none, blank, none, none, ends, 1e-15, 0.0, nearest, clear)
         assert not clear[32]
         assert clear[:32].all()
         assert clear[33:].all()

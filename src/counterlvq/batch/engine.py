@@ -211,9 +211,9 @@ class BatchRun:
             scratch = block.spare.pop()
         except IndexError:
             scratch = compiled.scratch_for(family)
-        least, left = self.rules.least_margin(self.rows[at]), []
+        x = self.rows[at]
+        least, left = self.rules.least_margin(x), []
         for _ in range(MOST_PUSHES):
-            x = self.rows[at]
             answers = self._answers(family, x, least, scratch)
             valid, entered = self._accept(table, block, at, x, least, answers)
             empty = answers.code == compiled.Code.INFEASIBLE
@@ -227,7 +227,7 @@ class BatchRun:
             at = at[again]
             if not at.size:
                 break
-            least = self.rules.pushed(least[again], answers.Y[again])
+            x, least = x[again], self.rules.pushed(least[again], answers.Y[again])
         block.spare.append(scratch)
         return np.sort(np.concatenate([*left, at]))
 

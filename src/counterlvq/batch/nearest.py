@@ -16,9 +16,6 @@ __all__ = ["nearest_of_many"]
 # Anchors that stay in the fast memory of a core while rows pass by. Beyond that it is the memory
 # that takes the time, and prototypes are many.
 _AT_HAND = 1 << 14
-# Numbers that compiled loops take at a time: four times four, with 256 bits. What is left over of a
-# loop is computed one by one.
-_SIDE_BY_SIDE = 16
 # Rows from which on a compiled pass is worth its call.
 _MANY = 64
 
@@ -55,16 +52,15 @@ def _at_hand(model: PrototypeModel) -> tuple[Any, ...] | None:
         anchors, off = model.anchors, model.largest_anchor_error
         center, lengths = model.center.copy(), model.column_lengths.copy()
         if model.diagonal is None:
-            factor = _filled_up(model.shared_factor.T, 0.0)
+            factor = np.array(model.shared_factor, order="C")
         else:
             diagonal = model.diagonal.copy()
-    across = _filled_up(anchors.T, np.inf)
-    return center, factor, diagonal, lengths, across, model.share_of_error, off
-
-
-def _filled_up(matrix: Floats, by: float) -> Floats:
-    """Copy a matrix, with columns more until there is a multiple of `_SIDE_BY_SIDE`."""
-    rows, columns = matrix.shape
-    out = np.full((rows, columns + -columns % _SIDE_BY_SIDE), by)
-    out[:, :columns] = matrix
-    return out
+    return (
+        center,
+        factor,
+        diagonal,
+        lengths,
+        np.array(anchors, order="C"),
+        model.share_of_error,
+        off,
+    )

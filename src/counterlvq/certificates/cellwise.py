@@ -19,7 +19,6 @@ from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
-from counterlvq.programs.duality_kernel import overtaking_costs
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["CellCertificate", "Exclusion", "Singles", "proof_of"]
@@ -88,16 +87,7 @@ class Singles:
 
     def lower_bounds(self, question: Question, margin: float) -> Floats:
         """Cost that no point of each cell undercuts, (k,)."""
-        data, (z, z_error) = question.grounds.stated, question.grounds.projected
-        out = np.zeros(self.prototypes.size)
-        if out.size and data.has_gains:
-            overtaking_costs(
-                data.F_diagonal, data.F, data.column_lengths, data.anchors, data.anchor_errors,
-                z, z_error, data.ways, data.L_diagonal, data.inverse, data.inverse_blur,
-                data.stretch, data.movable, np.array(self.prototypes), np.array(self.rivals),
-                float(margin), out,
-            )  # fmt: skip
-        return out
+        return question.grounds.overtaking(self.prototypes, self.rivals, margin)
 
     @classmethod
     def none(cls) -> Singles:

@@ -222,14 +222,12 @@ def _has_target(
     model: PrototypeModel, nearest: NDArray[np.int64], target: Any, wishes: RowTargets | None
 ) -> NDArray[np.bool_]:
     """Which rows have a wished-for label as they are, (n,)."""
-    out = np.zeros(len(nearest), dtype=bool)
     listed = (target,) if wishes is None else wishes.wishes
-    codes = np.zeros(len(nearest), dtype=np.int64) if wishes is None else wishes.codes
+    wished = np.zeros((len(listed), len(model.labels)), dtype=bool)
     for code, wish in enumerate(listed):
         if wish is not None:  # any other label than the present one
-            mine = codes == code
-            out[mine] = wished_prototypes(model, wish, -1)[nearest[mine]]
-    return out
+            wished[code] = wished_prototypes(model, wish, -1)
+    return wished[0][nearest] if wishes is None else wished[wishes.codes, nearest]
 
 
 def _breaks_rules(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:

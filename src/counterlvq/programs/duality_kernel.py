@@ -124,7 +124,9 @@ def narrow_to_cost(ways, stretch, low, high, cap, inner_low, inner_high):
         up, down = _INF, _INF
         if ways[0, j] > 0.0:
             up = cap / ways[0, j]
-        if ways[1, j] > 0.0:
+        if ways[1, j] == ways[0, j]:  # a division takes longer than all else here
+            down = up
+        elif ways[1, j] > 0.0:
             down = cap / ways[1, j]
         if stretch[j] < _INF:
             up, down = min(up, root * stretch[j]), min(down, root * stretch[j])
@@ -337,7 +339,18 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
     size = 0.0
     for j in range(x.size):
         size += column_lengths[j] * abs(x[j] - center[j])
-    for c in range(F.shape[0]):
+    # Four at a time, which do not wait for each other; each is summed up in the order of its terms.
+    rows = F.shape[0]
+    for c in range(0, rows - 3, 4):
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for j in range(x.size):
+            away = x[j] - center[j]
+            first += F[c, j] * away
+            second += F[c + 1, j] * away
+            third += F[c + 2, j] * away
+            fourth += F[c + 3, j] * away
+        z[c], z[c + 1], z[c + 2], z[c + 3] = first, second, third, fourth
+    for c in range(rows - rows % 4, rows):
         total = 0.0
         for j in range(x.size):
             total += F[c, j] * (x[j] - center[j])

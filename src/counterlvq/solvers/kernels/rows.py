@@ -18,7 +18,7 @@ from counterlvq.programs.duality_kernel import (
     overtaking_cost,
     project_row,
 )
-from counterlvq.solvers.kernels import absolute, quadratic
+from counterlvq.solvers.kernels import absolute, quadratic, single_steps
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
 from counterlvq.solvers.kernels.row_setup import (
     default_margin,
@@ -168,9 +168,11 @@ def _margin_of(stated, score, nearest_score, z_error, target):
 def _proved(is_quadratic, family, stated, scratch, x, z_error, asked, cost):
     """Find what the multipliers of all visited cells prove, and whether rounding spoils it.
 
-    Whoever judges the point limits the bound to its cost.
+    Most answers on plain numbers are held back by one rival. What that proves is known in a step,
+    without a look at the box: the rule is that of `Grounds.lower_bound`. Whoever judges the point
+    limits the bound to its cost.
     """
-    proved, failed = INF, False
+    proved, failed, is_narrowed = INF, False, False
     unit = 2.0 if is_quadratic else 1.0
     used, m = scratch.used, family.RA.shape[0]
     for t in range(used.size):
@@ -182,6 +184,22 @@ def _proved(is_quadratic, family, stated, scratch, x, z_error, asked, cost):
             scratch.rows[t], scratch.prices[t], count, m, family.equality.size, unit,
             family.rivals, scratch.charged_rivals, scratch.charged, scratch.on_constraints,
         )  # fmt: skip
+        if not is_empty and found == 1 and not scratch.on_constraints.any():
+            value = scratch.quick[t]
+            rival = scratch.rows[t, 0]
+            for a in range(1, count):  # rows of bounds may come before it
+                rival = min(rival, scratch.rows[t, a])
+            if scratch.rough[t] != 0 or scratch.rival[t] != rival:
+                value = _overtaking(is_quadratic, family, stated, scratch, t, rival, z_error, asked)
+            if value * CLEARLY >= cost:
+                proved = min(proved, value)
+                continue
+        if not is_narrowed:
+            is_narrowed = True
+            narrow_to_cost(
+                stated.ways, stated.stretch, scratch.low, scratch.high, cost, scratch.inner_low,
+                scratch.inner_high,
+            )  # fmt: skip
         # A contradiction takes no cost into account.
         ways, L_diagonal, L = stated.ways, stated.L_diagonal, stated.L
         if is_empty:
@@ -293,25 +311,39 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                         stated, score[t], scores[k] if m else score[t], z_error, family.targets[t]
                     )
                 ask = max(ask, least[n])
+                is_done, code = False, SOLVED
                 if is_quadratic:
-                    u[:] = 0.0
-                    code, cost, count = quadratic.resume(
-                        TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        B_diagonal, B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g,
-                        listed, normal, row, D, T, scratch.K, scratch.rights, rows[t], prices[t],
-                        signs[t], none,
-                    )  # fmt: skip
-                    # From here on a multiplier belongs to the row itself, whatever its sign was.
-                    for a in range(count):
-                        prices[t, a] *= signs[t, a]
+                    if k >= 0:
+                        is_done, cost, count = single_steps.move_all(
+                            scratch.rival[t], TA[t], TN[t], score[t], RA, RN, scores, C, equality,
+                            B_diagonal, B, z0, lo, hi, h, ask, u, normal, rows[t], prices[t],
+                            signs[t],
+                        )  # fmt: skip
+                    if not is_done:
+                        u[:] = 0.0
+                        code, cost, count = quadratic.resume(
+                            TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths,
+                            equality, B_diagonal, B, family.B_lengths, z0, lo, hi, h, tight, ask,
+                            best, u, g, listed, normal, row, D, T, scratch.K, scratch.rights,
+                            rows[t], prices[t], signs[t], none,
+                        )  # fmt: skip
+                        # From here on a multiplier belongs to the row itself, whatever its sign.
+                        for a in range(count):
+                            prices[t, a] *= signs[t, a]
                 else:
-                    absolute.begin(lo, hi, u, scratch.nonbasic, scratch.at, D)
-                    code, cost, count, _ = absolute.resume(
-                        TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        z0, lo, hi, family.slopes, h, tight, ask, best, u, g, listed, normal, row,
-                        D, T, scratch.nonbasic, scratch.at, scratch.basic, scratch.slope, rows[t],
-                        prices[t], none,
-                    )  # fmt: skip
+                    if k >= 0:
+                        is_done, cost, count = single_steps.move_one(
+                            scratch.rival[t], TA[t], TN[t], score[t], RA, RN, scores, C, equality,
+                            z0, lo, hi, family.slopes, h, ask, u, rows[t], prices[t],
+                        )  # fmt: skip
+                    if not is_done:
+                        absolute.begin(lo, hi, u, scratch.nonbasic, scratch.at, D)
+                        code, cost, count, _ = absolute.resume(
+                            TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths,
+                            equality, z0, lo, hi, family.slopes, h, tight, ask, best, u, g, listed,
+                            normal, row, D, T, scratch.nonbasic, scratch.at, scratch.basic,
+                            scratch.slope, rows[t], prices[t], none,
+                        )  # fmt: skip
                 used[t] = count
                 for j in range(d):
                     points[t, j] = u[j]
@@ -342,10 +374,6 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             bounds[n] = 0.0
             if stopped != 0:
                 continue
-            narrow_to_cost(
-                stated.ways, stated.stretch, low, high, costs[n], scratch.inner_low,
-                scratch.inner_high,
-            )  # fmt: skip
             proved, failed = _proved(
                 is_quadratic, family, stated, scratch, x, z_error, asked, costs[n]
             )
