@@ -35,6 +35,7 @@ from benchmarks.mixed_problems import (
     ames_problem,
     credit_problem,
     drawn_problem,
+    many_levels_problem,
 )
 from benchmarks.report import duration, plain, row, write_atomically
 from benchmarks.timing import in_the_long_run
@@ -232,6 +233,8 @@ def _problems(rows: int) -> Iterator[MixedProblem]:
         for width, discrete in ((4, 2), (8, 4), (16, 8), (24, 8)):
             yield drawn_problem(width, discrete, cost, "shared", rows)
         yield credit_problem(cost, rows)
+        yield many_levels_problem(cost, rows, is_ruled=False)
+        yield many_levels_problem(cost, rows, is_ruled=True)
         yield ames_problem(cost, "shared", rows)
 
 

@@ -17,6 +17,19 @@ _LEVELS = (-1.0, 0.5, 2.0)
 _WHOLE = 12  # largest whole number, either way
 
 
+@dataclass(frozen=True)
+class LevelLimit:
+    """A number has a limit where a category has a certain level."""
+
+    category: str
+    level: str
+    number: str
+    limit: float
+
+    def __str__(self) -> str:
+        return f"if {self.category} == '{self.level}' then {self.number} <= {self.limit:g}"
+
+
 @dataclass(frozen=True, eq=False)
 class MixedProblem:
     """A model, what its columns are, and rows with what is wished for them."""
@@ -33,6 +46,7 @@ class MixedProblem:
     inputs: Sequence[Any]
     targets: Sequence[Any]
     table: Any = None  # the same rows, all of them, as a batch takes them
+    rule: LevelLimit | None = None  # among the constraints, as plain MILPs state it
 
     @property
     def has_milp(self) -> bool:
@@ -111,13 +125,45 @@ def ames_problem(cost: str, metric: str, rows: int) -> MixedProblem:
 
 def credit_problem(cost: str, rows: int) -> MixedProblem:
     """What would have brought a credit: nine numbers, five of them whole, and four categories."""
-    import pandas as pd
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
     rng, n = np.random.default_rng(13), max(1000, 4 * rows)
-    table = pd.DataFrame(
+    numbers = _credit_numbers(rng, n)
+    table = numbers.assign(
+        purpose=rng.choice(["car", "house", "business", "study"], n),
+        housing=rng.choice(["rent", "own", "free"], n),
+        account=rng.choice(["none", "low", "high"], n),
+        job=rng.choice(["unskilled", "skilled", "manager", "self"], n),
+    )
+    return _granted("credit", cost, table, rows, rng.normal(0, 0.4, n))
+
+
+def many_levels_problem(cost: str, rows: int, *, is_ruled: bool) -> MixedProblem:
+    """The same with categories of 3 to 10 levels, some of them rare: hundreds of combinations.
+
+    With a rule, the savings of those who rent count up to a limit only.
+    """
+    rng, n = np.random.default_rng(19), max(1000, 4 * rows)
+    numbers = _credit_numbers(rng, n)
+
+    def drawn(levels: Sequence[str]) -> NDArray[Any]:
+        share = 1.0 / np.arange(1.0, len(levels) + 1.0) ** 1.3
+        return rng.choice(levels, n, p=share / share.sum())
+
+    table = numbers.assign(
+        purpose=drawn(["car", "furniture", "house", "radio", "business", "study", "repairs",
+                       "appliances", "retraining", "other"]),
+        housing=drawn(["own", "rent", "free"]),
+        account=drawn(["none", "low", "high", "middle"]),
+        job=drawn(["skilled", "unskilled", "manager", "self", "none"]),
+    )  # fmt: skip
+    rule = LevelLimit("housing", "rent", "savings", 4000.0) if is_ruled else None
+    name = "credit, many levels" + (" and a rule" if is_ruled else "")
+    return _granted(name, cost, table, rows, rng.normal(0, 0.4, n), rule)
+
+
+def _credit_numbers(rng: np.random.Generator, n: int) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(
         {
             "age": rng.integers(19, 76, n),
             "months": 3 * rng.integers(2, 24, n),
@@ -128,16 +174,22 @@ def credit_problem(cost: str, rows: int) -> MixedProblem:
             "income": rng.gamma(4.0, 700.0, n),
             "share": rng.uniform(5.0, 40.0, n),
             "savings": rng.gamma(1.0, 2500.0, n),
-            "purpose": rng.choice(["car", "house", "business", "study"], n),
-            "housing": rng.choice(["rent", "own", "free"], n),
-            "account": rng.choice(["none", "low", "high"], n),
-            "job": rng.choice(["unskilled", "skilled", "manager", "self"], n),
         }
     )
+
+
+def _granted(
+    name: str, cost: str, table: Any, rows: int, noise: Any, rule: LevelLimit | None = None
+) -> MixedProblem:
+    """Train a model of who gets a credit, and ask for those who do not."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
     scored = (
         0.0006 * table.income + 0.0002 * table.savings - 0.0002 * table.amount
         - 0.02 * table.months + 0.01 * table.age + 0.6 * (table.housing == "own")
-        + 0.8 * (table.account == "high") + 0.4 * (table.job == "manager") + rng.normal(0, 0.4, n)
+        + 0.8 * (table.account == "high") + 0.4 * (table.job == "manager") + noise
     )  # fmt: skip
     label = np.where(scored > scored.median(), "granted", "refused")
     numbers, levels = list(table.columns[:9]), list(table.columns[9:])
@@ -148,10 +200,11 @@ def credit_problem(cost: str, rows: int) -> MixedProblem:
     if cost == "L2":
         price = clvq.Mahalanobis(np.diag(clvq.mad_weights(table[numbers]) ** 2))
     refused = table[pipeline.predict(table) == "refused"].iloc[:rows]
+    kept = ("age == original(age)", "dependants == original(dependants)")
     return MixedProblem(
-        "credit", cost, "shared", table.shape[1], 9, pipeline, table, price,
-        ("age == original(age)", "dependants == original(dependants)"),
-        [refused.iloc[i] for i in range(len(refused))], ["granted"] * len(refused), refused,
+        name, cost, "shared", table.shape[1], 9, pipeline, table, price,
+        kept if rule is None else (*kept, str(rule)),
+        [refused.iloc[i] for i in range(len(refused))], ["granted"] * len(refused), refused, rule,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 if TYPE_CHECKING:
-    from benchmarks.mixed_problems import MixedProblem
+    from benchmarks.mixed_problems import LevelLimit, MixedProblem
 
 
 # What a solution may break its conditions by; SciPy's MILP allows itself 1e-6.
@@ -121,16 +121,18 @@ def stated_row(problem: MixedProblem, x: Any) -> StatedRow:
     tied = [f"{f.name} == original({f.name})" in problem.constraints for f in numbers]
     ends = [_range(f, h, t) for f, h, t in zip(numbers, here, tied, strict=True)]
     whole = [feature.kind == "whole" for feature in numbers]
+    tops = np.hstack([np.vstack([np.eye(n), -np.eye(n)]), np.vstack([-np.eye(n)] * 2),
+                      np.zeros((2 * n, k))])  # fmt: skip
+    top = np.concatenate([here, -here])
+    if problem.rule is not None:
+        ruled, most = _ruled(problem.rule, numbers, ends, levels)
+        tops, top = np.vstack([tops, ruled]), np.append(top, most)
     return StatedRow(
         W, labels, omega.T @ omega, value, constant, price,
         np.concatenate([np.array(whole, dtype=float), np.zeros(n), np.ones(k)]),
         Bounds([low for low, _ in ends] + [0.0] * (n + k),
                [high for _, high in ends] + [np.inf] * n + [1.0] * k),
-        LinearConstraint(
-            np.hstack([np.vstack([np.eye(n), -np.eye(n)]), np.vstack([-np.eye(n)] * 2),
-                       np.zeros((2 * n, k))]),
-            ub=np.concatenate([here, -here]),
-        ),
+        LinearConstraint(tops, ub=top),
         LinearConstraint(one, lb=1.0, ub=1.0),
     )  # fmt: skip
 
@@ -146,6 +148,17 @@ def _range(feature: Any, here: float, tied: bool) -> tuple[float, float]:
         return here, here
     low, high = feature.seen or (-np.inf, np.inf)
     return max(low, feature.lower), min(high, feature.upper)
+
+
+def _ruled(
+    rule: LevelLimit, numbers: list[Any], ends: list[tuple[float, float]], levels: list[Any]
+) -> tuple[Any, float]:
+    """State a limit that a level brings about: without it, the number has its range."""
+    j = [feature.name for feature in numbers].index(rule.number)
+    at = [(f.name, level) for f, level in levels].index((rule.category, rule.level))
+    row, beyond = np.zeros(2 * len(numbers) + len(levels)), ends[j][1] - rule.limit
+    row[j], row[2 * len(numbers) + at] = 1.0, beyond
+    return row, rule.limit + beyond
 
 
 def _cell(stated: StatedRow, i: int, target: Any) -> SolvedCell:

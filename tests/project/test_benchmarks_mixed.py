@@ -12,7 +12,7 @@ import pytest
 from benchmarks import mixed_batches, plain_batches
 from benchmarks.baselines.milp import cheapest_by_milp
 from benchmarks.mixed import FULL, Sizes, frame_overhead, markdown, run
-from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
+from benchmarks.mixed_problems import drawn_problem, lifted_from_pca, many_levels_problem
 
 pytestmark = pytest.mark.docs
 
@@ -35,6 +35,20 @@ def test_batches_are_measured_beside_milps() -> None:
     text = mixed_batches.markdown({"environment": where, "runs": [asdict(found)]})
     assert text.count("| drawn | L1 |") == 2  # the time of a row, and where it goes
     assert found.parts["search"] + found.parts["proof"] < found.parts["all"]
+
+
+def test_plain_milps_keep_a_rule_about_a_level() -> None:
+    """Of those who rent, and have more savings than the rule lets them."""
+    problem = many_levels_problem("L1", 200, is_ruled=True)
+    assert problem.rule is not None
+    table = problem.table
+    renting = (table.housing == "rent") & (table.savings > problem.rule.limit)
+    asked = table[renting].iloc[:3]
+    batch = problem.explainer().explain_batch(asked, "granted")
+    assert batch.status.tolist() == ["optimal"] * 3
+    for (_, x), cost in zip(asked.iterrows(), batch.cost, strict=True):
+        assert cost == pytest.approx(cheapest_by_milp(problem, x, "granted"), rel=1e-6)
+    assert ((batch.X.housing != "rent") | (batch.X.savings <= problem.rule.limit)).all()
 
 
 def test_plain_batches_beside_another_state() -> None:
