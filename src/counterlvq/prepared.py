@@ -41,9 +41,6 @@ from counterlvq.types import Method, Status
 
 __all__ = ["Prepared", "Shared", "allowed_range"]
 
-# Conditions that read otherwise where rows have other levels.
-_ABOUT_LEVELS = (LevelRule, LevelWay, Implication, LargestChange)
-
 # By the id of a constraint, and on which side of it rows lie: the constraint, what it says.
 Read = dict[tuple[int, bool | None], tuple[Constraint | str, tuple[Condition, ...]]]
 
@@ -85,8 +82,9 @@ def allowed_range(feature: Feature) -> Bounds:
     return Bounds(feature.name, *feature.ends)
 
 
-# Templates that are kept: as many as there are combinations of levels with prices of their own.
-_MOST_TEMPLATES = 64
+# Templates that are kept: as many as there are combinations of levels of which prices or conditions
+# say something of their own.
+_MOST_TEMPLATES = 256
 
 
 @final
@@ -96,11 +94,23 @@ class Shared:
 
     # Conditions of constraints on features, which do not depend on levels: read once for all.
     read: Read = field(default_factory=dict)
-    # Whether any of them is about levels, by the ranges that rows lie outside of.
-    about_levels: dict[Hashable, bool] = field(default_factory=dict)
+    # Columns whose levels they are about, by the ranges that rows lie outside of.
+    about_levels: dict[Hashable, tuple[int, ...]] = field(default_factory=dict)
     templates: Kept[Hashable, ProgramTemplate] = field(
         default_factory=lambda: Kept(_MOST_TEMPLATES)
     )
+
+
+def _columns_read_by_level(part: Condition) -> tuple[int, ...]:
+    """List columns of which a condition reads otherwise where rows have other levels."""
+    if isinstance(part, LevelRule | LevelWay):
+        return (part.column,)
+    if isinstance(part, LargestChange):
+        return tuple(part.switches)
+    if isinstance(part, Implication):
+        sides = part.when, part.then
+        return tuple(side.column for side in sides if isinstance(side, LevelRule))
+    return ()
 
 
 @final
@@ -222,16 +232,16 @@ class Prepared:
         """Cost and constraints in numbers; one for all levels for which these are the same."""
         kept, coordinates = range(len(self.asked.constraints)), self.source.coordinates
         outside = tuple(sorted(self.outside.items()))
-        about_levels = self.shared.about_levels.get(outside)
-        if about_levels is None:
+        about = self.shared.about_levels.get(outside)
+        if about is None:
             parts = (part for k in kept for part in self.read(k))
-            about_levels = any(isinstance(part, _ABOUT_LEVELS) for part in parts)
-            self.shared.about_levels[outside] = about_levels
+            about = tuple(sorted({j for part in parts for j in _columns_read_by_level(part)}))
+            self.shared.about_levels[outside] = about
         key = (
             coordinates.between,
             outside,
             self.asked.prices.told_apart(coordinates),
-            coordinates.levels if about_levels else (),
+            tuple(coordinates.levels[j] for j in about),
         )
         return self.shared.templates.get(key, lambda: (self.template_with(kept), 1))
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.row_models import RowModels
 from tests.search.test_compiled_boxes import shop
 
@@ -73,9 +74,27 @@ def test_templates_are_shared_where_they_say_the_same() -> None:
         return len({id(asked.prepared_for(row).template) for row in X})
 
     assert templates(explainer(SHARED)) == 1
-    assert templates(explainer(RULES)) == len(rows)
+    assert templates(explainer(RULES)) == rows.job.nunique() < len(rows)  # no rule is about homes
     pairs = {"job": {("clerk", "nurse"): 3.0}}
     assert 1 < templates(explainer(SHARED, switches=pairs, default=1.0)) < len(rows)
+
+
+def test_rows_of_one_template_are_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However the combinations of levels follow each other in the table."""
+    rows = each_level(shop()[1]).sort_values(["home", "job"])
+    asked, calls, keeps = explainer(RULES), list[int](), Acceptance.keeps
+
+    def counted(rules: Acceptance, X: Any) -> Any:
+        calls.append(id(rules.template))
+        return keeps(rules, X)
+
+    monkeypatch.setattr(Acceptance, "keeps", counted)
+    monkeypatch.setattr(
+        "counterlvq.prepared.Prepared.breaks", lambda view, X: np.zeros(len(X), bool)
+    )
+    batch = asked.explain_batch(rows)
+    assert not batch.second_engine.any()
+    assert len(calls) == rows.job.nunique()
 
 
 @pytest.mark.parametrize("rules", [SHARED, RULES], ids=["shared", "about levels"])

@@ -160,32 +160,32 @@ class MixedRun:
     def _fill(self, table: Table, block: _Block) -> NDArray[np.int64]:
         """Answer the rows of a block; returns those that are left."""
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            every = np.concatenate(block.groups)
+            seen = self._seen(block.groups)
+            every = np.concatenate([group for _, group in seen])
+            x = seen[0][0].inner_rows(self.rows[every])
             told = None if self.told is None else self.told[every]
             now, certain = self._judged_inputs(self.rows[every], told)
             table.nearest[every] = now.prototype
-            seen = self._seen(block.groups, every)
-            holds = _held(seen)
+            holds = self._held(seen, every, x)
             units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
             masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
-            for (view, x), group in zip(seen, block.groups, strict=True):
+            for view, group in seen:
                 here = slice(start, start + group.size)
                 start += group.size
-                off = ~holds[here]
-                if off.any():
-                    self.breaks[group[off]] = view.breaks(x[off])
                 nearest, may_stay = now.prototype[here], now.steady[here] & holds[here]
                 for mask, part in self._by_wish(view, group, nearest, masks):
                     stays = mask[nearest[part]] & may_stay[part]
                     self._keep(table, group[part[stays]])
                     rest = part[~stays]
-                    for kernel, own in _kernels(view.answers, mask, x[rest]):
+                    for kernel, own in _kernels(view.answers, mask, x[here][rest]):
                         some = rest[own]
                         if kernel is None:
                             left.append(group[some])
                         else:
                             asked = certain[here][some]
-                            units.append(_Unit(view, mask, kernel, group[some], x[some], asked))
+                            units.append(
+                                _Unit(view, mask, kernel, group[some], x[here][some], asked)
+                            )
             left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
 
@@ -198,14 +198,32 @@ class MixedRun:
         now = outer.verdict(rows, assured=outer.is_assured(rows, at=at), told=told)
         return now, at.least_margin
 
-    def _seen(
-        self, groups: Sequence[NDArray[np.int64]], every: NDArray[np.int64]
-    ) -> list[tuple[View, Floats]]:
-        """See rows in the coordinates that their levels have; `every` lists the rows of groups."""
+    def _seen(self, groups: Sequence[NDArray[np.int64]]) -> list[tuple[View, NDArray[np.int64]]]:
+        """Find the views of groups; those of one template come one after the other."""
         views = self.views_of(self.rows[[group[0] for group in groups]])
-        cuts = np.cumsum([group.size for group in groups])[:-1]
-        x = views[0].inner_rows(self.rows[every])
-        return list(zip(views, np.split(x, cuts), strict=True))
+        place: dict[int, int] = {}
+        for view in views:
+            place.setdefault(id(view.rules.template), len(place))
+        pairs = zip(views, groups, strict=True)
+        return sorted(pairs, key=lambda pair: place[id(pair[0].rules.template)])
+
+    def _held(
+        self,
+        seen: Sequence[tuple[View, NDArray[np.int64]]],
+        every: NDArray[np.int64],
+        x: Floats,
+    ) -> NDArray[np.bool_]:
+        """Say which inputs meet the constraints as they are: those of one template at once."""
+        found, start = np.empty(len(x), dtype=bool), 0
+        for _, run in groupby(seen, key=lambda pair: id(pair[0].rules.template)):
+            listed = list(run)
+            here = slice(start, start + sum(group.size for _, group in listed))
+            start, view = here.stop, listed[0][0]
+            found[here] = view.rules.keeps(x[here])
+            off = ~found[here]
+            if off.any():
+                self.breaks[every[here][off]] = view.breaks(x[here][off])
+        return found
 
     def _by_wish(
         self,
@@ -242,16 +260,6 @@ def _kernels(
             yield part.prepared(mask).kernel, rows
     else:
         yield None, np.arange(len(x))
-
-
-def _held(seen: Sequence[tuple[View, Floats]]) -> NDArray[np.bool_]:
-    """Say which inputs meet the constraints as they are: those of one template at once."""
-    found: list[NDArray[np.bool_]] = []
-    for _, run in groupby(seen, key=lambda pair: id(pair[0].rules.template)):
-        listed = list(run)
-        x = np.concatenate([part for _, part in listed])
-        found.append(listed[0][0].rules.keeps(x))
-    return np.concatenate(found)
 
 
 def _stackable(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:

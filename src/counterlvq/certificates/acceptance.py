@@ -125,9 +125,9 @@ class Acceptance:
         if template.is_continuous:
             return out
         out.good[out.good] = template.grid.on_lattice(Y[out.good], X[out.good])
-        if not template.is_plain_lattice:
-            for i in np.flatnonzero(out.good):
-                out.good[i] = self._is_on_grid(Y[i], X[i], give, reach[i])
+        if not template.is_plain_lattice and out.good.any():
+            at = np.flatnonzero(out.good)
+            out.good[at] = self._keep_what_applies(Y[at], X[at], give, reach[at])
         return out
 
     def _reach(self, X: Floats) -> Floats:
@@ -158,16 +158,21 @@ class Acceptance:
         with np.errstate(invalid="ignore"):  # points that are not finite are refused later
             return form.values(Y - X)
 
-    def _is_on_grid(self, y: Floats, x: Floats, give: float, reach: Floats) -> bool:
-        """Whether a point is allowed, and meets the conditions that hold where it lies."""
-        counted = np.minimum(np.abs(y), reach)
-        for item in self.template.conditionals:
-            if item.applies_at(y, x):
-                excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
-                slacks = self.template.grid.slacks(item.rows.A)
-                if not (excess <= slacks.within(give, item.rows.magnitude(counted, x))).all():
-                    return False
-        return self.template.grid.holds(y, x)
+    def _keep_what_applies(
+        self, Y: Floats, X: Floats, give: float, reach: Floats
+    ) -> NDArray[np.bool_]:
+        """Whether points on the lattice meet what depends on where they lie, (n,)."""
+        template, out = self.template, np.ones(len(Y), dtype=bool)
+        counted = np.minimum(np.abs(Y), reach)
+        for item in template.conditionals:
+            at = np.flatnonzero(item.applies_to(Y, X))
+            excess, size = item.rows.excesses(Y[at], X[at], counted[at])
+            slacks = template.grid.slacks(item.rows.A)
+            out[at] &= (excess <= slacks.within(give, size)).all(axis=1)
+        if template.grid.rules or template.grid.least:
+            for i in np.flatnonzero(out):
+                out[i] = template.grid.keeps_rules(Y[i], X[i])
+        return out
 
     def wins(
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], target_mask: NDArray[np.bool_]

@@ -85,6 +85,20 @@ class LinearConditions:
         size: Floats = np.abs(y) @ np.abs(self.A).T + np.abs(x) @ np.abs(self.R).T + np.abs(self.v)
         return size
 
+    def excesses(self, Y: Floats, X: Floats, counted: Floats) -> tuple[Floats, Floats]:
+        """How far rows exceed each condition, and the size of what meets there, (n, k) each.
+
+        Sizes are those of `counted` in place of `Y`. Terms are added up one column after another,
+        so that a row comes out the same alone and among others.
+        """
+        excess = np.tile(-self.v, (len(Y), 1))
+        size = np.abs(excess)
+        for factors, rows, sizes in ((self.A, Y, counted), (self.R, X, X)):
+            for j in np.flatnonzero(factors.any(axis=0)).tolist():
+                excess += rows[:, j, None] * factors[:, j]
+                size += np.abs(sizes[:, j, None]) * np.abs(factors[:, j])
+        return excess, size
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -299,3 +313,14 @@ class Conditional:
     def applies_at(self, y: Floats, x: Floats) -> bool:
         """Whether the inequalities have to hold at a point."""
         return self.applies(y, y) if self.test is None else self.test.applies(y, x)
+
+    def applies_to(self, Y: Floats, X: Floats) -> NDArray[np.bool_]:
+        """As `applies_at` for many points, (n,)."""
+        if self.test is not None:
+            return np.array(
+                [self.test.applies(y, x) for y, x in zip(Y, X, strict=True)], dtype=bool
+            )
+        found = (Y[:, self.present] > 0.5).any(axis=1)
+        if self.absent is not None:
+            found |= (Y[:, self.absent] < 0.5).all(axis=1)
+        return np.asarray(found)

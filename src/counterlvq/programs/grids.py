@@ -98,11 +98,12 @@ class Grid:
 
     def holds(self, y: Floats, x: Floats | None = None) -> bool:
         """Whether a point is allowed, as a change of `x`: what is kept lies where it lies."""
-        if not self._lies_on(y, x):
-            return False
-        return x is None or (
-            all(rule.holds(y, x) for rule in self.rules)
-            and all(self._is_ample(j, float(y[j]), float(x[j])) for j in self.least)
+        return bool(self._lies_on(y, x)) and (x is None or self.keeps_rules(y, x))
+
+    def keeps_rules(self, y: Floats, x: Floats) -> bool:
+        """Whether a point has values that rules allow, and changes by enough."""
+        return all(rule.holds(y, x) for rule in self.rules) and all(
+            self._is_ample(j, float(y[j]), float(x[j])) for j in self.least
         )
 
     def _is_ample(self, j: int, y: float, x: float) -> bool:
