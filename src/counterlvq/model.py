@@ -137,33 +137,40 @@ class PrototypeModel(PrototypeMetric):
         object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
-    def elsewhere(
-        self, points: Floats, omega: Floats, features: Features, center: Floats
-    ) -> PrototypeModel:
-        """Return a model with the same labels, but other prototypes and another shared factor.
+    def elsewhere_each(
+        self, points: Floats, omegas: Floats, features: Sequence[Features]
+    ) -> list[PrototypeModel]:
+        """Return models with the same labels, but other prototypes and other shared factors.
 
-        For models of which many are made: `points` (p, d) and `omega` (r, d) are known to be
-        finite, and `center` is the median of the points.
+        For models of which many are made: `points` (n, p, d) and `omegas` (n, r, d) are known to
+        be finite. What a model works out from them is worked out for all at once, to the same
+        last bit. There are no offsets.
 
         Examples
         --------
         >>> model = PrototypeModel([[0.0], [3.0]], ["no", "yes"], [[1.0]])
-        >>> points, omega = np.array([[2.0], [6.0]]), np.array([[0.5]])
-        >>> there = model.elsewhere(points, omega, model.features, np.array([4.0]))
+        >>> points, omegas = np.array([[[2.0], [6.0]]]), np.array([[[0.5]]])
+        >>> (there,) = model.elsewhere_each(points, omegas, [model.features])
         >>> there.distances([[2.0]]), there.labels.tolist()
         (array([[0., 4.]]), ['no', 'yes'])
         """
-        out = object.__new__(PrototypeModel)
-        for name in ("labels", "classes", "offsets", "meaning"):
-            object.__setattr__(out, name, getattr(self, name))
-        object.__setattr__(out, "prototypes", read_only(np.array(points, order="C")))
-        object.__setattr__(out, "omegas", read_only(np.array(omega, order="C")))
-        object.__setattr__(out, "features", features)
-        for name in ("blur", "reference", "_referee"):
-            object.__setattr__(out, name, None)
-        out.__dict__["class_index"] = self.class_index
-        out.__dict__["center"] = read_only(np.array(center))
-        return out
+        kept = {name: getattr(self, name) for name in ("labels", "classes", "meaning")}
+        kept |= dict.fromkeys(("offsets", "blur", "reference", "_referee"))
+        kept["class_index"] = self.class_index
+        worked_out = {
+            "prototypes": np.array(points, order="C"),
+            "omegas": np.array(omegas, order="C"),
+            **self.worked_out_each(points, omegas),
+        }
+        found = list[PrototypeModel]()
+        for k, listed in enumerate(features):
+            out = object.__new__(PrototypeModel)
+            out.__dict__.update(kept)
+            out.__dict__["features"] = listed
+            for name, values in worked_out.items():
+                out.__dict__[name] = read_only(values[k])
+            found.append(out)
+        return found
 
     def __repr__(self) -> str:
         kind = "local" if self.is_local else "shared"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from importlib import import_module
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import counterlvq as clvq
+from counterlvq.batch.ways import BatchWay
 from counterlvq.certificates.acceptance import Acceptance
+from counterlvq.prepared import Prepared
 from counterlvq.row_models import RowModels
+from counterlvq.search.strategies import BranchAndBound
 from tests.search.test_compiled_boxes import shop
 
 SHARED = ["age >= original(age)"]
@@ -77,6 +83,65 @@ def test_templates_are_shared_where_they_say_the_same() -> None:
     assert templates(explainer(RULES)) == rows.job.nunique() < len(rows)  # no rule is about homes
     pairs = {"job": {("clerk", "nurse"): 3.0}}
     assert 1 < templates(explainer(SHARED, switches=pairs, default=1.0)) < len(rows)
+
+
+SKEWED = clvq.Mahalanobis(np.array([[0.01, 0.005], [0.005, 1.0]]))
+
+
+def assert_same(one: Any, other: Any, names: list[str]) -> None:
+    """To the last bit."""
+    for name in names:
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), SKEWED], ids=["absolute", "squared"])
+def test_what_is_prepared_at_once_is_what_each_prepares_alone(cost: clvq.Cost) -> None:
+    (model, table), mask = shop(), np.array([False, False, True, True])
+    rows = each_level(table)
+    together, alone = (clvq.Explainer(model, cost, SHARED, features=table) for _ in range(2))
+    X = together._source.read(together._source.seen(rows)).values
+    views = together.prepared_for_each(X)
+    BranchAndBound.prepare_each([strategy(view) for view in views], mask)
+    for row, view in zip(X, views, strict=True):
+        own = alone.prepared_for(row)
+        names = ["prototypes", "omegas", "center", "anchors", "anchor_errors", "column_lengths"]
+        assert_same(view.model, own.model, names)
+        assert view.model.blur is not None
+        assert own.model.blur is not None
+        names = [part.name for part in fields(own.model.blur)]
+        assert_same(view.model.blur, own.model.blur, names)
+        there, here = (strategy(each).prepared(mask).kernel for each in (view, own))
+        assert there is not None
+        assert here is not None
+        assert_same(there.family, here.family, [part.name for part in fields(here.family)])
+        stated = here.flat.stated
+        assert_same(there.flat.stated, stated, [part.name for part in fields(stated)])
+        assert_same(there.flat, here.flat, ["extent"])
+
+
+def strategy(view: Prepared) -> BranchAndBound:
+    answers = view.answers
+    assert isinstance(answers, BranchAndBound)
+    return answers
+
+
+def test_no_combination_of_levels_is_prepared_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, asked = each_level(shop()[1]), explainer(RULES)
+    assert asked.batch_way is BatchWay.LATTICE  # by the levels that come first
+    spied = {
+        path: MagicMock(side_effect=getattr(import_module(path.rpartition(".")[0]), name))
+        for path, name in (
+            ("counterlvq.search.prepared_cells.family_of", "family_of"),
+            ("counterlvq.certificates.packed_boxes.proof_data_of", "proof_data_of"),
+            ("counterlvq.pipelines.table_map.restated", "restated"),
+        )
+    }
+    for path, spy in spied.items():
+        monkeypatch.setattr(path, spy)
+    batch = asked.explain_batch(rows)
+    assert not batch.second_engine.any()
+    # One row tells how large blocks may be.
+    assert [spy.call_count for spy in spied.values()] == [0, 0, 1]
 
 
 def test_rows_of_one_template_are_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,6 +93,22 @@ class _Block(NamedTuple):
         return sum(group.size for group in self.groups)
 
 
+class _Part(NamedTuple):
+    """Rows that share their levels and their wish, and who answers them."""
+
+    view: View
+    mask: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
+    answers: BranchAndBound | None
+    at: NDArray[np.int64]
+    x: Floats  # (n, width)
+    certain: Floats  # (n,) lead with which a label is certain at these rows
+
+    @property
+    def kernel(self) -> CompiledBoxes | None:
+        """The compiled search that takes them; None where none does."""
+        return None if self.answers is None else self.answers.prepared(self.mask).kernel
+
+
 class _Unit(NamedTuple):
     """Rows that share their levels and their wish."""
 
@@ -167,8 +183,8 @@ class MixedRun:
             now, certain = self._judged_inputs(self.rows[every], told)
             table.nearest[every] = now.prototype
             holds = self._held(seen, every, x)
-            units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
-            masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
+            parts, left = list[_Part](), [np.zeros(0, dtype=np.int64)]
+            start, masks = 0, dict[tuple[int, int], NDArray[np.bool_]]()
             for view, group in seen:
                 here = slice(start, start + group.size)
                 start += group.size
@@ -177,16 +193,15 @@ class MixedRun:
                     stays = mask[nearest[part]] & may_stay[part]
                     self._keep(table, group[part[stays]])
                     rest = part[~stays]
-                    for kernel, own in _kernels(view.answers, mask, x[here][rest]):
-                        some = rest[own]
-                        if kernel is None:
-                            left.append(group[some])
-                        else:
-                            asked = certain[here][some]
-                            units.append(
-                                _Unit(view, mask, kernel, group[some], x[here][some], asked)
-                            )
-            left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
+                    parts += _asked(view, mask, group[rest], x[here][rest], certain[here][rest])
+            units = list[_Unit]()
+            for asked in _prepared(parts):
+                kernel = asked.kernel
+                if kernel is None:
+                    left.append(asked.at)
+                else:
+                    units.append(_Unit(asked.view, asked.mask, kernel, *asked[3:]))
+            left += [_Solving.of(self, table, some).run() for some in _stackable(units)]
             return np.concatenate(left)
 
     def _judged_inputs(self, rows: Floats, told: NDArray[Any] | None) -> tuple[Verdict, Floats]:
@@ -251,15 +266,27 @@ class MixedRun:
         table.prototype[at] = table.nearest[at]
 
 
-def _kernels(
-    answers: Strategy, mask: NDArray[np.bool_], x: Floats
-) -> Iterator[tuple[CompiledBoxes | None, NDArray[np.intp]]]:
-    """Divide rows by the compiled search that takes them; None for those that none does."""
-    if isinstance(answers, BranchAndBound):
-        for part, rows in answers.divided(x) if len(x) else ():
-            yield part.prepared(mask).kernel, rows
-    else:
-        yield None, np.arange(len(x))
+def _asked(
+    view: View, mask: NDArray[np.bool_], at: NDArray[np.int64], x: Floats, certain: Floats
+) -> Iterator[_Part]:
+    """Divide rows by who answers them."""
+    answers = view.answers
+    if not isinstance(answers, BranchAndBound):
+        yield _Part(view, mask, None, at, x, certain)
+        return
+    for part, own in answers.divided(x) if len(x) else ():
+        yield _Part(view, mask, part, at[own], x[own], certain[own])
+
+
+def _prepared(parts: Sequence[_Part]) -> Sequence[_Part]:
+    """Prepare those who answer: at once what has one wish."""
+    found: dict[bytes, tuple[NDArray[np.bool_], list[BranchAndBound]]] = {}
+    for part in parts:
+        if part.answers is not None:
+            found.setdefault(part.mask.tobytes(), (part.mask, []))[1].append(part.answers)
+    for mask, each in found.values():
+        BranchAndBound.prepare_each([*dict.fromkeys(each)], mask)
+    return parts
 
 
 def _stackable(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:

@@ -6,6 +6,7 @@ the last bit. No solver is imported here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -24,11 +25,20 @@ from counterlvq.programs.proof_data import (
     coarse,
     limits_at,
     proof_data_of,
+    proof_data_of_each,
     sides_at,
 )
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["FlatGrounds", "ProofWork", "Targets", "flat_grounds", "leads_asked", "reach_at"]
+__all__ = [
+    "FlatGrounds",
+    "ProofWork",
+    "Targets",
+    "flat_grounds",
+    "flat_grounds_of_each",
+    "leads_asked",
+    "reach_at",
+]
 
 # How deep boxes may lie in each other.
 _MOST_DEPTH = 512
@@ -150,6 +160,21 @@ def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGround
     stated = proof_data_of(template.unconditional, model)
     pieces = template.derived(piece_grounds)
     return FlatGrounds(stated, extent, template.derived(_slacks_of), lattice, pieces)
+
+
+def flat_grounds_of_each(
+    template: ProgramTemplate, models: Sequence[PrototypeModel]
+) -> list[FlatGrounds | None]:
+    """As `flat_grounds` for models that differ in prototypes and factor, of one shape."""
+    lattice = template.derived(lattice_of)
+    if lattice is None:
+        return [None] * len(models)
+    points = np.stack([model.prototypes for model in models])
+    extents = np.stack([points.min(axis=1), points.max(axis=1)], axis=1)
+    each = proof_data_of_each(template.unconditional, models)
+    more = template.derived(_slacks_of), lattice, template.derived(piece_grounds)
+    pairs = zip(each, extents, strict=True)
+    return [FlatGrounds(stated, extent, *more) for stated, extent in pairs]
 
 
 def _slacks_of(template: ProgramTemplate) -> Slacks:

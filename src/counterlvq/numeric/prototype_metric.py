@@ -223,6 +223,22 @@ class PrototypeMetric:
             return read_only(np.abs(self.diagonal))
         return read_only(_column_lengths(self.shared_factor))
 
+    def worked_out_each(self, points: Floats, omegas: Floats) -> dict[str, Floats]:
+        """Work out at once what metrics with these prototypes and factors need: arrays by name.
+
+        Of prototypes (n, p, d) and shared factors (n, r, d), without offsets.
+        """
+        center = np.median(points, axis=1)
+        centred = points - center[:, None, :]
+        lengths = _column_lengths(omegas)
+        away = np.matmul(np.abs(centred), lengths[..., None])[..., 0]
+        return {
+            "center": center,
+            "anchors": np.matmul(centred, omegas.swapaxes(-1, -2)),
+            "column_lengths": lengths,
+            "anchor_errors": (points.shape[-1] + 4) * UNIT * away,
+        }
+
     @cached_property
     def factor_sizes(self) -> Floats:
         """Absolute values of the shared factor, (r, d)."""
@@ -230,6 +246,6 @@ class PrototypeMetric:
 
 
 def _column_lengths(factor: Floats) -> Floats:
-    """Length of each column, rounded up, (d,)."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->j", factor, factor))
-    return lengths * (1.0 + (len(factor) + 8) * UNIT)
+    """Length of each column, rounded up, (d,); of many factors (n, r, d) at once, (n, d)."""
+    lengths = np.sqrt(np.einsum("...ij,...ij->...j", factor, factor))
+    return np.asarray(lengths * (1.0 + (factor.shape[-2] + 8) * UNIT))

@@ -100,6 +100,33 @@ class Record:
         own["layout"], own["_table"] = layout, table
         return out
 
+    def replaced_each(self, **changes: NDArray[Any]) -> list[Self]:
+        """As `replaced` for many records: `changes` have an axis more in front, for these.
+
+        Each record has a part of the arrays, whose addresses follow from the first one.
+        """
+        parts = {name: np.ascontiguousarray(values) for name, values in changes.items()}
+        count = len(next(iter(parts.values())))
+        if not count:
+            return []
+        first = self.replaced(**{name: values[0] for name, values in parts.items()})
+        tables = np.tile(np.array(first._table, dtype=np.int64), (count, 1))
+        for name, values in parts.items():
+            if values[0].size:
+                _, start = first._positions[name]
+                tables[:, start] += values.strides[0] * np.arange(count)
+        listed = list[Self]()
+        known, layout = dict(zip(self._positions, first._values, strict=True)), first.layout
+        for k, table in enumerate(tables):
+            out = object.__new__(type(self))
+            own = out.__dict__
+            own.update(known)
+            for name, values in parts.items():
+                own[name] = values[k]
+            own["layout"], own["_table"] = layout, array("q", table.tobytes())
+            listed.append(out)
+        return listed
+
     @property
     def _positions(self) -> dict[str, tuple[int, int]]:
         """Position of each field, and where its entries start in the table."""

@@ -105,43 +105,44 @@ def _restated(
 
 
 def restated_alike(
-    model: PrototypeModel,
-    affines: Sequence[Affine],
-    names: Sequence[Sequence[str | Feature]],
-    known: Sequence[Floats],
+    model: PrototypeModel, affine: Affine, names: Sequence[Features], points: Floats
 ) -> list[PrototypeModel]:
     """State a model with a shared metric behind maps of one shape, all at once.
 
-    The same as `restated` says of each, to the last bit.
+    Of `affine` each part has one axis more in front, for the maps; `points` (maps, p, d) are
+    prototypes in the coordinates that are right but for rounding. The same as `restated` says of
+    each, to the last bit.
     """
     with np.errstate(all="ignore"):
-        # Slices have the order of entries that each map has alone: so products round alike.
-        B, B_blur = (
-            np.stack([getattr(affine, name).T for affine in affines]).swapaxes(-1, -2)
-            for name in ("B", "B_blur")
+        q, q_blur = _images(model, affine, points)
+        found = _Bounded.of(_own_factor(model), affine, q, q_blur, points)
+        if model.offsets is None and found.is_reached.all():
+            return _made_alike(model, points, found, names)
+        parts = zip(points, found.parts(), names, strict=True)
+        return [_put_together(model, at, part.F, [part], [*called]) for at, part, called in parts]
+
+
+def _made_alike(
+    model: PrototypeModel,
+    points: Floats,
+    found: _Bounded,
+    names: Sequence[Features],
+) -> list[PrototypeModel]:
+    """Make models without offsets of their parts, as `_put_together` makes each."""
+    constant = SAFE * (found.squares + found.squares_blur)
+    _refuse_beyond_floats(points, constant, found.F)
+    made = model.elsewhere_each(points, found.F, names)
+    stretch, pull = found.stretch_and_pull()
+    return [
+        out.blurred(
+            Blur(
+                out.prototypes, (out.shared_factor,), found.lengths[k : k + 1],
+                found.wobble[k : k + 1], stretch[k : k + 1], found.residual[k], pull[k],
+                constant[k],
+            )
         )
-        base, units, offset, offset_blur = (
-            np.stack([getattr(affine, name) for affine in affines])
-            for name in ("base", "units", "offset", "offset_blur")
-        )
-        whole, points = Affine(B, base, units, offset, B_blur, offset_blur), np.stack(known)
-        q, q_blur = _images(model, whole, points)
-        parts = _Bounded.of(_own_factor(model), whole, q, q_blur, points).parts()
-        center = np.median(points, axis=1)
-        first: PrototypeModel | None = None
-        found = list[PrototypeModel]()
-        for k, (part, called) in enumerate(zip(parts, names, strict=True)):
-            like = None if first is None else _Like(first, center[k])
-            first = _put_together(model, points[k], part.F, [part], called, like)
-            found.append(first)
-        return found
-
-
-class _Like(NamedTuple):
-    """A model that is the same in other coordinates, and the median prototype in these."""
-
-    model: PrototypeModel
-    center: Floats  # (d,)
+        for k, out in enumerate(made)
+    ]  # fmt: skip
 
 
 def _restated_along(
@@ -165,18 +166,14 @@ def _put_together(
     factors: Floats | list[Floats],
     each: list[_Part],
     names: Sequence[str | Feature],
-    like: _Like | None = None,
 ) -> PrototypeModel:
-    """Make a model of its parts; `like` is the same one in other coordinates, if there is one."""
+    """Make a model of its parts."""
     offsets, constant = _offsets(model, each)
     known = [] if offsets is None else [offsets]
     _refuse_beyond_floats(points, constant, *(part.F for part in each), *known)
-    if like is not None and offsets is None and like.model.offsets is None:
-        out = like.model.elsewhere(points, each[0].F, Features(names), like.center)
-    else:
-        out = PrototypeModel(
-            points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
-        )
+    out = PrototypeModel(
+        points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
+    )
     return out.blurred(
         Blur(
             out.prototypes,
@@ -298,20 +295,25 @@ class _Bounded(NamedTuple):
 
     def parts(self) -> list[_Part]:
         """Put the parts of many maps together: the same as of each alone, to the last bit."""
-        seen = self.lengths > 0
-        if len(self.lengths) > 1 and not seen.all():
-            alone = (_Bounded._make(part[k : k + 1] for part in self) for k in range(len(seen)))
-            return [part for found in alone for part in found.parts()]
-        # Columns that are not seen have no length.
-        at = slice(None) if seen.all() else np.flatnonzero(seen[0])
-        lengths = self.lengths[:, None, at]
-        stretch = _stretches(self.F[..., at] / lengths).tolist()
-        pull = SAFE * np.linalg.norm(self.pulls[..., at] / lengths, axis=-1)
+        stretch, pull = self.stretch_and_pull()
         listed = zip(
-            self.F, self.lengths, self.wobble, stretch, self.residual, pull, self.squares,
+            self.F, self.lengths, self.wobble, stretch.tolist(), self.residual, pull, self.squares,
             self.squares_blur, self.is_reached.tolist(), strict=True,
         )  # fmt: skip
         return [_Part(np.array(F), *rest) for F, *rest in listed]
+
+    def stretch_and_pull(self) -> tuple[Floats, Floats]:
+        """Return `stretch` (maps,) and `pull` (maps, n) as `_Part` has them."""
+        seen = self.lengths > 0
+        if len(self.lengths) > 1 and not seen.all():
+            alone = (_Bounded._make(part[k : k + 1] for part in self) for k in range(len(seen)))
+            pairs = [found.stretch_and_pull() for found in alone]
+            return np.concatenate([a for a, _ in pairs]), np.concatenate([b for _, b in pairs])
+        # Columns that are not seen have no length.
+        at = slice(None) if seen.all() else np.flatnonzero(seen[0])
+        lengths = self.lengths[:, None, at]
+        pull = SAFE * np.linalg.norm(self.pulls[..., at] / lengths, axis=-1)
+        return _stretches(self.F[..., at] / lengths), pull
 
 
 def _stretches(U: Floats) -> Floats:

@@ -95,22 +95,31 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     shape = (*rows.high.shape[:-1], A.shape[-2])
     high, low = (np.broadcast_to(part, shape).copy() for part in start)
     size = max(1, _PRODUCTS_AT_ONCE // max(1, high.size))
+    reached = _rows_reached(A) if size == 1 else [slice(None)] * A.shape[-1]
     for first in range(0, A.shape[-1], size):
         # All products at first, (columns, ..., n, k): then few steps are left to take in turn.
-        part = slice(first, first + size)
-        columns = np.moveaxis(A[..., part], -1, 0)[..., None, :]
+        part, at = slice(first, first + size), reached[first]
+        columns = np.moveaxis(A[..., at, part], -1, 0)[..., None, :]
         ahead, behind = (np.moveaxis(half[..., part], -1, 0)[..., None] for half in rows)
         products, errors = split_product(ahead, columns)
         errors += behind * columns
         if not columns.all():  # where infinity times 0 would be no number
             products, errors = (np.where(columns != 0, part, 0.0) for part in (products, errors))
         for product, error in zip(products, errors, strict=True):
-            high, carried = split_sum(high, product)
-            low += carried + error
+            high[..., at], carried = split_sum(high[..., at], product)
+            low[..., at] += carried + error
     sizes = np.abs(rows.high) @ np.abs(A).swapaxes(-1, -2) + np.abs(start.high)
     terms = A.shape[-1] + 2
     error = SAFE * ((4.0 * terms * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
     return Doubled(*split_sum(high, low)), error
+
+
+def _rows_reached(A: Floats) -> list[slice]:
+    """Say from which row to which each column of matrices has entries: others add nothing."""
+    used = (A != 0).reshape(-1, *A.shape[-2:]).any(axis=0)
+    first, behind = used.argmax(axis=0), len(used) - used[::-1].argmax(axis=0)
+    ends = np.where(used.any(axis=0), behind, first)
+    return [slice(a, b) for a, b in zip(first.tolist(), ends.tolist(), strict=True)]
 
 
 def summed_along(slopes: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:

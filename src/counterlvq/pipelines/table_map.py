@@ -416,12 +416,37 @@ class TableMap:
         like: tuple[Coordinates, Floats],
     ) -> list[PrototypeModel]:
         """As `pulled_back` for several coordinates of one shape, for a shared metric: at once."""
-        affines = [self._affine(model, coordinates) for coordinates in seen]
-        known = [coordinates.carried(*like) for coordinates in seen]
-        return restated_alike(model, affines, [each.columns for each in seen], known)
+        points = seen[0].carried_each(seen, *like)
+        names = [coordinates.seen_features for coordinates in seen]
+        return restated_alike(model, self._affine_of_each(model, seen), names, points)
 
-    def _affine(self, model: PrototypeModel, seen: Coordinates) -> Affine:
-        """State the map for coordinates."""
+    def _affine_of_each(self, model: PrototypeModel, seen: Sequence[Coordinates]) -> Affine:
+        """As `_affine` for several coordinates, with one axis more in front of each part."""
+        self._refuse_other_model(model)
+        whatever, count = self._whatever_levels, len(seen)
+        levels = np.array([coordinates.levels for coordinates in seen]).astype(np.intp)
+        columns, blurs = (
+            np.tile(part, (count, 1, 1)) for part in (whatever.columns, whatever.blurs)
+        )
+        offset = np.tile(self.offset, (count, 1))
+        offset_blur = np.tile(_or_zeros(self.offset_blur, self.offset), (count, 1))
+        for j, part in enumerate(self.parts):
+            if isinstance(part, NumericPart):
+                continue
+            own_blur, span = np.empty_like(offset), seen[0].spans[j]
+            for own in np.unique(levels[:, j]).tolist():
+                at = np.flatnonzero(levels[:, j] == own)
+                known = self._seen_from_level(j, own, seen[at[0]])
+                columns[at, span], blurs[at, span] = known.columns, known.blurs
+                own_blur[at] = known.own_blur
+            offset += part.weights[levels[:, j]]
+            offset_blur = SAFE * (offset_blur + own_blur + EPSILON * np.abs(offset))
+        base, units = (np.tile(part, (count, 1)) for part in (whatever.base, whatever.units))
+        # Slices have the order of entries that each map has alone: so products round alike.
+        B, B_blur = (part.swapaxes(-1, -2) for part in (columns, blurs))
+        return Affine(B, base, units, offset, B_blur, offset_blur)
+
+    def _refuse_other_model(self, model: PrototypeModel) -> None:
         if not self.parts:
             raise InvalidInputError(
                 "the pipeline drops every column, so that the model sees none; expected at least "
@@ -432,6 +457,19 @@ class TableMap:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(self.offset)}; expected as many."
             )
+
+    def _seen_from_level(self, j: int, own: int, seen: Coordinates) -> _LevelColumns:
+        """Return what a part with levels contributes seen from one of them; known once asked."""
+        known = self._levels_seen.get((j, own))
+        if known is None:
+            part = self.parts[j]
+            assert isinstance(part, LevelsPart)
+            known = self._levels_seen[j, own] = _level_columns(part, own, seen.others(j))
+        return known
+
+    def _affine(self, model: PrototypeModel, seen: Coordinates) -> Affine:
+        """State the map for coordinates."""
+        self._refuse_other_model(model)
         along = self.diagonal
         offset, offset_blur = self.offset.copy(), _or_zeros(self.offset_blur, self.offset).copy()
         if along is not None:
@@ -442,9 +480,7 @@ class TableMap:
             if isinstance(part, NumericPart):
                 continue
             own, span = int(seen.levels[j]), seen.spans[j]
-            known = self._levels_seen.get((j, own))
-            if known is None:
-                known = self._levels_seen[j, own] = _level_columns(part, own, seen.others(j))
+            known = self._seen_from_level(j, own, seen)
             columns[span], blurs[span] = known.columns, known.blurs
             offset += part.weights[own]
             offset_blur = SAFE * (offset_blur + known.own_blur + EPSILON * np.abs(offset))

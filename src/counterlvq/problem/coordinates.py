@@ -163,6 +163,11 @@ class Coordinates:
             for column in (named if feature.is_number else [named[k] for k in self.others(j)])
         )
 
+    @property
+    def seen_features(self) -> Features:
+        """The same as `Features`."""
+        return Features(self.columns)
+
     @cached_property
     def _named(self) -> tuple[tuple[Feature, ...], ...]:
         """Each feature as it is called here, or each of its levels."""
@@ -351,13 +356,30 @@ class Coordinates:
         """
         out = np.array(points)  # numbers stand at the same places
         for j in np.flatnonzero(~self.is_number).tolist():
-            span, own, before = self.spans[j], int(self.levels[j]), int(there.levels[j])
-            if own != before:
-                part = points[:, span]
-                left = 1.0 - part.sum(axis=1, keepdims=True)
-                whole = np.concatenate([part[:, :before], left, part[:, before:]], axis=1)
-                out[:, span] = whole[:, self.others(j)]
+            out[:, self.spans[j]] = self._carried_column(j, there, points)
         return out
+
+    def carried_each(
+        self, seen: Sequence[Coordinates], there: Coordinates, points: Floats
+    ) -> Floats:
+        """As `carried` to each of some coordinates, (coordinates, n, width)."""
+        out = np.tile(points, (len(seen), 1, 1))
+        levels = np.array([each.levels for each in seen]).astype(np.intp)
+        for j in np.flatnonzero(~self.is_number).tolist():
+            span = self.spans[j]
+            for own in np.unique(levels[:, j]).tolist():
+                at = np.flatnonzero(levels[:, j] == own)
+                out[at, :, span] = seen[at[0]]._carried_column(j, there, points)
+        return out
+
+    def _carried_column(self, j: int, there: Coordinates, points: Floats) -> Floats:
+        """Carry the coordinates of one column of levels, (n, levels - 1)."""
+        part, before = points[:, self.spans[j]], int(there.levels[j])
+        if int(self.levels[j]) == before:
+            return part
+        left = 1.0 - part.sum(axis=1, keepdims=True)
+        whole = np.concatenate([part[:, :before], left, part[:, before:]], axis=1)
+        return whole[:, self.others(j)]
 
     def outer_reach(self, reach: Floats) -> Floats:
         """Take limits on the changes of coordinates to limits on those of features, (n, d).

@@ -8,6 +8,7 @@ are left out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -23,7 +24,7 @@ from counterlvq.numeric.tolerances import DEFINITE_PIVOT
 from counterlvq.programs.proof_data import diagonal_of
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["KernelData", "family_of", "root_of"]
+__all__ = ["KernelData", "families_of", "family_of", "root_of"]
 
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.
@@ -95,23 +96,65 @@ def family_of(
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
     TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
     prototypes = model.prototypes[:, columns]
-    return data.replaced(
-        plain=model.omegas is None,
+    return _of_metric(data, cells, with_gains=with_gains).replaced(
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),
-        F_diagonal=np.zeros(0) if model.diagonal is None else np.array(model.diagonal),
         F=_factor(model),
-        targets=cells.targets.astype(np.int64),
-        rivals=cells.rivals.astype(np.int64),
         TA=TA,
         RA=RA,
         TN=TN,
         RN=RN,
         RNT=np.ascontiguousarray(RN.T),
         scale=_scales(TN, RN, is_quadratic),
-        gains=_blank_gains(cells) if with_gains else np.zeros((1, 0)),
         least=prototypes.min(axis=0),
         most=prototypes.max(axis=0),
+    )
+
+
+def families_of(template: ProgramTemplate, each: Sequence[SharedCells]) -> list[KernelData | None]:
+    """As `family_of`, without gains, for models that differ in prototypes and factor.
+
+    They have one shape, and the same targets and rivals.
+    """
+    known, models = template.derived(_without_model), [cells.model for cells in each]
+    factors = [model.omegas for model in models]
+    are_alike = all(isinstance(F, np.ndarray) and F.ndim == 2 for F in factors)
+    if known is None or not are_alike:
+        return [family_of(template, cells, with_gains=False) for cells in each]
+    (data, units), first = known, each[0]
+    columns, F = data.columns, np.stack([model.shared_factor for model in models])
+    anchors = np.stack([model.anchors for model in models])
+    prototypes = np.stack([model.prototypes for model in models])[..., columns]
+    # As `_moves` takes each.
+    turned = units.applied(2.0 * F[..., columns])
+    TA, RA = (np.ascontiguousarray(anchors[:, at]) for at in (first.targets, first.rivals))
+    TN, RN = np.matmul(TA, turned), np.matmul(RA, turned)
+    scales = [_scales(t, r, data.is_quadratic) for t, r in zip(TN, RN, strict=True)]
+    return [
+        *_of_metric(data, first, with_gains=False).replaced_each(
+            center=np.stack([model.center for model in models]),
+            F=F,
+            TA=TA,
+            RA=RA,
+            TN=TN,
+            RN=RN,
+            RNT=RN.swapaxes(-1, -2),
+            scale=np.stack(scales),
+            least=prototypes.min(axis=1),
+            most=prototypes.max(axis=1),
+        )
+    ]
+
+
+def _of_metric(data: KernelData, cells: SharedCells, *, with_gains: bool) -> KernelData:
+    """Say which prototypes meet, and what kind of metric theirs is."""
+    model = cells.model
+    return data.replaced(
+        plain=model.omegas is None,
+        F_diagonal=np.zeros(0) if model.diagonal is None else np.array(model.diagonal),
+        targets=cells.targets.astype(np.int64),
+        rivals=cells.rivals.astype(np.int64),
+        gains=_blank_gains(cells) if with_gains else np.zeros((1, 0)),
     )
 
 
@@ -176,11 +219,12 @@ class _Units(NamedTuple):
     matrix: Floats | None  # (d, d)
 
     def applied(self, rows: Floats) -> Floats:
-        """Multiply rows by B, from the right."""
+        """Multiply rows by B, from the right; of many (n, r, d), each to the same last bit."""
         if self.diagonal is not None:
             return np.ascontiguousarray(rows * self.diagonal)
         assert self.matrix is not None  # one of them always is there
-        return np.ascontiguousarray(rows @ self.matrix)
+        # The order of entries decides how a product is rounded.
+        return np.ascontiguousarray(np.ascontiguousarray(rows) @ self.matrix)
 
     @property
     def lengths(self) -> Floats:

@@ -7,7 +7,7 @@ A `ProofData` holds what the user gave, cost, constraints and model, as plain ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
@@ -34,6 +34,7 @@ __all__ = [
     "limits_at",
     "limits_within",
     "proof_data_of",
+    "proof_data_of_each",
     "reach_of",
     "sides_at",
     "starts_of",
@@ -145,6 +146,25 @@ def proof_data_of(template: ProgramTemplate, model: PrototypeModel) -> ProofData
         diagonal, F = _leading_diagonal(model.shared_factor), model.shared_factor
     return _stated(template, False, model.center, model.column_lengths, diagonal, F,
                    model.anchors, model.anchor_errors)  # fmt: skip
+
+
+def proof_data_of_each(
+    template: ProgramTemplate, models: Sequence[PrototypeModel]
+) -> list[ProofData]:
+    """As `proof_data_of` for models that differ in prototypes and factor, of one shape."""
+    factors = [model.omegas for model in models]
+    are_alike = all(isinstance(F, np.ndarray) and F.ndim == 2 for F in factors)
+    if not are_alike or any(_leading_diagonal(model.shared_factor) is not None for model in models):
+        return [proof_data_of(template, model) for model in models]
+    d = template.w.size
+    stated = template.derived(_without_model).replaced(is_plain=False, F_diagonal=np.zeros(d))
+    return stated.replaced_each(
+        F=np.stack([model.shared_factor for model in models]),
+        center=np.stack([model.center for model in models]),
+        column_lengths=np.stack([model.column_lengths for model in models]),
+        anchors=np.stack([model.anchors for model in models]),
+        anchor_errors=np.stack([model.anchor_errors for model in models]),
+    )
 
 
 def _stated(

@@ -6,9 +6,10 @@ certificate. What depends on model and target alone is prepared once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, final
+from functools import partial
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +19,32 @@ from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.lifted_kernel import warm_up as warm_up_bounds
-from counterlvq.certificates.packed_boxes import FlatGrounds, flat_grounds
+from counterlvq.certificates.packed_boxes import (
+    FlatGrounds,
+    flat_grounds,
+    flat_grounds_of_each,
+)
 from counterlvq.certificates.questions import Question
 from counterlvq.certificates.sums_in_steps import counts_in_steps, lead_of_steps, tightened
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
-from counterlvq.programs.box_trees import with_squared_prices
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.proof_data import ProofData, proof_data_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.branch_and_bound import Branching
-from counterlvq.search.compiled_boxes import CompiledBoxes, compiled_boxes_find
+from counterlvq.search.compiled_boxes import compiled_boxes_find
 from counterlvq.search.conflicts import Reason, Room, conflict_of
 from counterlvq.search.contradictions import refutation
 from counterlvq.search.exact import Search, compiled_find
 from counterlvq.search.mixed_integer import MixedBranching
+from counterlvq.search.prepared_cells import (
+    PreparedCells,
+    compiled_boxes,
+    compiled_boxes_of_each,
+    meet_alike,
+)
 from counterlvq.search.progress import Progress
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.seen_space import SeenBranching, space_of
@@ -276,15 +286,6 @@ def _stands(find: SearchResult, context: SearchContext) -> bool:
     return find.answer.gap(find.bound) <= max(CLOSED_GAP, context.open_share)
 
 
-class _PreparedCells(NamedTuple):
-    """What branch and bound needs for one target."""
-
-    cells: LocalCells | SharedCells
-    frames: Frames | None  # of local metrics
-    kernel: CompiledBoxes | None
-    lead: float = 0.0  # over every rival that steps of whole numbers bring about
-
-
 @final
 @dataclass(frozen=True, eq=False)
 class BranchAndBound:
@@ -297,7 +298,7 @@ class BranchAndBound:
     method: Method
     gap: float
     in_steps: bool = False  # whether all whole numbers of inputs are multiples of their steps
-    _targets: Kept[bytes, _PreparedCells] = field(
+    _targets: Kept[bytes, PreparedCells] = field(
         init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
     # What the metrics see at the cost of `rules`, by which features can change.
@@ -373,20 +374,37 @@ class BranchAndBound:
             return None
         return flat_grounds(self.rules.template, self.rules.model)
 
-    def prepared(self, target_mask: NDArray[np.bool_]) -> _PreparedCells:
+    def prepared(self, target_mask: NDArray[np.bool_]) -> PreparedCells:
         """Prepare once what depends on model and target alone."""
 
-        def made() -> tuple[_PreparedCells, int]:
+        def made() -> tuple[PreparedCells, int]:
             rules, kind = self.rules, LocalCells if self._is_local else SharedCells
             cells = kind.of(rules.model, target_mask, ties_count=rules.ties_count)
             if isinstance(cells, LocalCells):
-                return _PreparedCells(cells, Frames(cells.rival_metrics), None), cells.nbytes
+                return _with_size(PreparedCells(cells, Frames(cells.rival_metrics), None))
             lead = self._lead(rules.template, cells)
-            kernel = _compiled_boxes(rules.template, cells, self.flat, lead)
-            size = cells.nbytes + (0 if kernel is None else kernel.nbytes)
-            return _PreparedCells(cells, None, kernel, lead), size
+            kernel = compiled_boxes(rules.template, cells, self.flat, lead)
+            return _with_size(PreparedCells(cells, None, kernel, lead))
 
         return self._targets.get(target_mask.tobytes(), made)
+
+    @staticmethod
+    def prepare_each(each: Sequence[BranchAndBound], target_mask: NDArray[np.bool_]) -> None:
+        """Prepare a target for many at once, as far as their models are alike."""
+        key, alike = target_mask.tobytes(), dict[Hashable, list[BranchAndBound]]()
+        for own in each:
+            model = own.rules.model
+            if isinstance(model.omegas, np.ndarray) and key not in own._targets:
+                shapes = model.prototypes.shape, model.omegas.shape, own.in_steps
+                alike.setdefault((id(own.rules.template), shapes), []).append(own)
+        for some in alike.values():
+            first = some[0].rules
+            cells = [
+                SharedCells.of(own.rules.model, target_mask, ties_count=first.ties_count)
+                for own in some
+            ]
+            if len(some) > 1 and meet_alike(cells):
+                _prepare_alike(some, first.template, cells, key)
 
     def get_ready(self) -> None:
         """Load the compiled search of local metrics, for limits of time do not count it.
@@ -458,7 +476,7 @@ class BranchAndBound:
         lead = own._lead(template, cells) if isinstance(cells, SharedCells) else 0.0
         question = replace(question, template=template, flat=flat, lead=lead)
         if isinstance(cells, SharedCells) and not context.out_of_time():
-            kernel = _compiled_boxes(template, cells, flat, lead)
+            kernel = compiled_boxes(template, cells, flat, lead)
             find = None if kernel is None else compiled_boxes_find(question, kernel, context)
             if find is not None:
                 return find
@@ -467,15 +485,27 @@ class BranchAndBound:
         return _room(question, find, context)
 
 
-def _compiled_boxes(
-    template: ProgramTemplate, cells: SharedCells, flat: FlatGrounds | None, lead: float
-) -> CompiledBoxes | None:
-    """Prepare the compiled branch and bound; None where it cannot take the question."""
-    if flat is None or not cells.targets.size:
-        return None
-    asked = template.unconditional.derived(with_squared_prices)
-    family = family_of(asked, cells, with_gains=False)
-    return None if family is None else CompiledBoxes.of(family, flat, lead)
+def _prepare_alike(
+    each: Sequence[BranchAndBound],
+    template: ProgramTemplate,
+    cells: Sequence[SharedCells],
+    key: bytes,
+) -> None:
+    """Put in place what each would make for a target once it is asked."""
+    unknown = [own for own in each if "flat" not in own.__dict__]
+    if unknown:
+        models = [own.rules.model for own in unknown]
+        for own, flat in zip(unknown, flat_grounds_of_each(template, models), strict=True):
+            own.__dict__.setdefault("flat", flat)  # which other threads may have made as well
+    leads = [own._lead(template, there) for own, there in zip(each, cells, strict=True)]
+    kernels = compiled_boxes_of_each(template, cells, [own.flat for own in each], leads)
+    for own, there, kernel, lead in zip(each, cells, kernels, leads, strict=True):
+        found = PreparedCells(there, None, kernel, lead)
+        own._targets.get(key, partial(_with_size, found))
+
+
+def _with_size(found: PreparedCells) -> tuple[PreparedCells, int]:
+    return found, found.nbytes
 
 
 Strategy = Exact | BranchAndBound
