@@ -89,7 +89,7 @@ class Large:
 _MODEL = "counterlvq.pipelines.source.ExplainedModel"
 # What the parts of a profile are called, and where they are spent.
 _PARTS = {
-    "model in the coordinates of levels": f"{_MODEL}.seen_from_each",
+    "model in the coordinates of levels": f"{_MODEL}.seen_in_each",
     "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepared",
     "search": "counterlvq.batch.mixed.branch_rows",
     "proof": "counterlvq.certificates.packed_boxes.FlatGrounds.bounds",

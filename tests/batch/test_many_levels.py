@@ -14,6 +14,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.batch.ways import BatchWay
 from counterlvq.certificates.acceptance import Acceptance
+from counterlvq.pipelines.restated import restated
 from counterlvq.prepared import Prepared
 from counterlvq.row_models import RowModels
 from counterlvq.search.strategies import BranchAndBound
@@ -142,6 +143,20 @@ def test_no_combination_of_levels_is_prepared_by_itself(monkeypatch: pytest.Monk
     assert not batch.second_engine.any()
     # One row tells how large blocks may be.
     assert [spy.call_count for spy in spied.values()] == [0, 0, 1]
+
+
+def test_more_combinations_than_are_kept_are_made_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What takes the place of others in a second batch is not made one by one."""
+    monkeypatch.setattr("counterlvq.explainer.asked._MOST_VIEWS", 4)
+    rows, asked = each_level(shop()[1]), explainer(SHARED)
+    assert len(rows) > 4
+    first = asked.explain_batch(rows)
+    spy = MagicMock(side_effect=restated)
+    monkeypatch.setattr("counterlvq.pipelines.table_map.restated", spy)
+    again = asked.explain_batch(rows)
+    assert spy.call_count <= 1  # one row tells how large blocks may be
+    assert again.values.tolist() == first.values.tolist()
+    assert again.lower_bound.tolist() == first.lower_bound.tolist()
 
 
 def test_rows_of_one_template_are_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,13 +269,18 @@ class Asked:
     def prepared_for_each(self, rows: Floats) -> list[Prepared]:
         """As `prepared_for` for each of some rows: what is not there yet is made at once."""
         outside = [outside_of(self.constraints, self.features, row) for row in rows]
-        coordinates = (self._source.coordinates.seen_from(row) for row in rows)
-        keys = [(seen.key, out) for seen, out in zip(coordinates, outside, strict=True)]
-        fresh = [i for i, key in enumerate(keys) if key not in self._views]
-        made = dict(zip(fresh, self._source.seen_from_each(rows[fresh]), strict=True))
+        seen = [self._source.coordinates.seen_from(row) for row in rows]
+        keys = [(own.key, out) for own, out in zip(seen, outside, strict=True)]
+        # What is there is taken out first: what is made below may take its place.
+        views = {key: self._views.known(key) for key in keys}
+        fresh = [i for i, key in enumerate(keys) if views[key] is None]
+        made = self._source.seen_in_each([seen[i] for i in fresh])
+        for i, source in zip(fresh, made, strict=True):
+            view = Prepared(self, source, dict(outside[i]), self._shared)
+            views[keys[i]] = self._views.get(keys[i], partial(_of_size_one, view))
+        found = [views[key] for key in keys]
+        return [view for view in found if view is not None]
 
-        def view(i: int) -> tuple[Prepared, int]:
-            source = made[i] if i in made else self._source.seen_from(rows[i])
-            return Prepared(self, source, dict(outside[i]), self._shared), 1
 
-        return [self._views.get(key, partial(view, i)) for i, key in enumerate(keys)]
+def _of_size_one(view: Prepared) -> tuple[Prepared, int]:
+    return view, 1

@@ -45,6 +45,11 @@ class Kept(Generic[Key, Value]):
     def __contains__(self, key: Key) -> bool:
         return key in self._known
 
+    def known(self, key: Key) -> Value | None:
+        """Look something up; None if it is not there."""
+        found = self._known.get(key)
+        return None if found is None else found[0]
+
     def get(self, key: Key, make: Callable[[], tuple[Value, int]]) -> Value:
         """Look something up, or make it; `make` says how large it is too."""
         known = self._known.get(key)

@@ -284,7 +284,9 @@ class ExplainedModel:
 
     def seen_from(self, row: Floats) -> ExplainedModel:
         """State the model in the coordinates of rows that have the levels of this one."""
-        coordinates = self.coordinates.seen_from(row)
+        return self._seen_in(self.coordinates.seen_from(row))
+
+    def _seen_in(self, coordinates: Coordinates) -> ExplainedModel:
         if coordinates is self.coordinates:
             return self
         if self.behind is None or not self.coordinates.has_levels:
@@ -293,14 +295,13 @@ class ExplainedModel:
         like = None if self.behind.part else (self.coordinates, self.model.prototypes)
         return replace(self, model=self.behind.stated(coordinates, like), coordinates=coordinates)
 
-    def seen_from_each(self, rows: Floats) -> list[ExplainedModel]:
-        """As `seen_from` for each of some rows, at once where that is possible."""
+    def seen_in_each(self, seen: Sequence[Coordinates]) -> list[ExplainedModel]:
+        """As `seen_from` for rows that have certain coordinates, at once where possible."""
         behind, here = self.behind, self.coordinates
         if behind is None or behind.part is not None or behind.model.is_local:
-            return [self.seen_from(row) for row in rows]
-        if not here.has_levels or len(rows) < 2:
-            return [self.seen_from(row) for row in rows]
-        seen = [here.seen_from(row) for row in rows]
+            return [self._seen_in(coordinates) for coordinates in seen]
+        if not here.has_levels or len(seen) < 2:
+            return [self._seen_in(coordinates) for coordinates in seen]
         found = behind.stated_alike(seen, (here, self.model.prototypes))
         pairs = zip(found, seen, strict=True)
         return [replace(self, model=model, coordinates=own) for model, own in pairs]
