@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
@@ -68,6 +69,12 @@ class Acceptance:
         """Whether copies of rivals matter: a margin is wished for, or a foreign model decides."""
         return bool(self.margin) or self.says is not None
 
+    def hearing(self, says: Callable[[Floats], NDArray[Any]]) -> Acceptance:
+        """Return the same rules, which ask `says`."""
+        out = copy(self)  # with what was worked out already
+        object.__setattr__(out, "says", says)
+        return out
+
     def accepts(
         self,
         y: Floats,
@@ -89,14 +96,21 @@ class Acceptance:
             judged = self.judged(Y, X, strict=strict)
         if not judged.good[0]:
             return None
-        nearest = self.model.nearest_of_checked(Y)
+        assured = None
+        if self.doubt is not None and self.model.is_refereed:
+            assured = self.is_assured(Y, target_mask)
+        if assured is not None and assured[0]:
+            # Nobody else need say which of all is the nearest: a pipeline takes its time for that.
+            nearest = self.nearest_wished(Y, target_mask)
+        else:
+            nearest = self.model.nearest_of_checked(Y)
         if not self.wins(Y, X, nearest, target_mask)[0]:
             return None
         cost, resolution = float(judged.cost[0]), float(judged.resolution[0])
         found = Accepted(y, cost, resolution, int(nearest[0]), self.says is None)
         if self.template.is_continuous or found.is_confirmed:
             return found
-        prototype = self.confirms(found, target_mask)
+        prototype = self.confirms(found, target_mask, assured)
         return None if prototype is None else found._replace(prototype=prototype, is_confirmed=True)
 
     def keeps(self, X: Floats) -> NDArray[np.bool_]:

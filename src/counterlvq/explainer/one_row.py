@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from counterlvq.batch.confirmation import confirmed
 from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.judged import Verdict
 from counterlvq.certificates.questions import Question
 from counterlvq.explainer.asked import Asked
+from counterlvq.explainer.asked_together import foreseen
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.few_at_once import few_at_once
 from counterlvq.explainer.no_answer import WhyNot, everything, why_not
@@ -128,13 +130,17 @@ class OneRow(Asked):
     ) -> Counterfactual:
         view = self.prepared_for(row)
         factual = view.inner(row)
-        now = terms.now or view.rules.verdict(factual[None, :])
+        together = None if terms.now else foreseen(view.rules, factual)
+        now = together.verdict if together else terms.now or view.rules.verdict(factual[None, :])
         nearest = int(now.prototype[0])
         target_mask = wished_prototypes(view.model, target, nearest)
+        if together and target_mask[nearest]:  # there may be nothing to search for
+            together, now = None, view.rules.verdict(factual[None, :])
+            nearest = int(now.prototype[0])
+            target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        context = SearchContext.begun(
-            view.rules, factual, target_mask, self.time_limit, terms.below
-        )
+        rules = together.rules if together else view.rules
+        context = SearchContext.begun(rules, factual, target_mask, self.time_limit, terms.below)
         if (
             target_mask[nearest]
             and now.steady[0]
@@ -148,7 +154,10 @@ class OneRow(Asked):
             find, prototype = confirmed(
                 question, context, lambda asked: view.find(question, asked, report), push
             )
-        return self._result(row, view, question, context, find, prototype, nearest, terms)
+        if together and not together.came_true:
+            told = terms._replace(now=view.rules.verdict(factual[None, :]))
+            return self._searched_once(row, target, push, progress, told)
+        return self._result(row, view, question, context, find, prototype, now, terms)
 
     def answered_at_once(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read, if one run of the kernel settles it."""
@@ -256,13 +265,16 @@ class OneRow(Asked):
         cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
 
-    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
+    def _within_rules(
+        self, row: Floats, context: SearchContext, now: Verdict
+    ) -> Counterfactual | None:
         """Find the closest row that meets the constraints, whatever the model says of it."""
         if context.target_mask.all():
             return None
         limit = None if self.time_limit is None else max(0.0, context.seconds_left())
         other = self._asking(margin=None, confidence=None, is_sure=False, time_limit=limit)
-        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
+        answer = other._answer(row, self.model.classes.tolist(), terms=WHOLE._replace(now=now))
+        return replace(answer, check=other._check)
 
     def _unchanged(
         self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
@@ -304,7 +316,7 @@ class OneRow(Asked):
         context: SearchContext,
         find: SearchResult,
         prototype: int,
-        nearest: int,
+        now: Verdict,
         terms: Terms,
     ) -> Counterfactual:
         verdict = view.verdict(question, find, context)
@@ -326,6 +338,7 @@ class OneRow(Asked):
         if status is Status.INFEASIBLE and terms.find_clash and self.margin and not self.is_sure:
             bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
+        within = self._within_rules(row, context, now) if broken and terms.meets_rules else None
         return Counterfactual(
             values=values,
             original_values=row,
@@ -336,9 +349,9 @@ class OneRow(Asked):
             resolution=verdict.resolution,
             margin=self.margin or 0.0,
             broken=broken,
-            within_rules=self._within_rules(row, context) if broken and terms.meets_rules else None,
+            within_rules=within,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
-            original_prediction=plain(self.model.labels[nearest]),
+            original_prediction=plain(self.model.labels[now.prototype[0]]),
             target=labels_of(self.model, context.target_mask),
             prototype=prototype,
             features=self.features,

@@ -25,9 +25,12 @@ from counterlvq.presentation.progress import Counts, progress_bar
 from counterlvq.problem.data_ranges import rows_outside, sides_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
+from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.results import Counterfactual
+from counterlvq.search.compiled_boxes import ENGINE
 from counterlvq.search.strategies import Exact
 from counterlvq.tables.views import TableView
+from counterlvq.types import Status
 
 __all__ = ["explain_rows"]
 
@@ -158,6 +161,8 @@ def _answered(
         table = bulk.run(asker.wishes, jobs, progress)
         for i in rows_outside(asked.constraints, asked.features, rows).tolist():
             table.put(i, asker.again(i, 1.0))
+    elif way is BatchWay.LATTICE and len(rows) == 1:
+        table, breaks = _answered_alone(asked, asker)
     elif way is BatchWay.LATTICE:
         breaks = np.zeros(len(rows), dtype=bool)
         table = _answered_mixed(asked, asker, jobs, progress, breaks)
@@ -165,7 +170,9 @@ def _answered(
         kept = answer_rows(asker, range(len(rows)), jobs, progress)
         table = Table.of(rows, list(kept.values()), _nearest(asked, rows))
         asker.known.update(kept)
-    if asked._source.says is not None and asked.is_ordinary:
+    # The only row of a table is confirmed as it is answered.
+    is_confirmed = way is BatchWay.LATTICE and len(rows) == 1
+    if asked._source.says is not None and asked.is_ordinary and not is_confirmed:
         confirm_table(table, asked._source.says, asked.model, asker)
     if asker.gaps is not None:
         stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]
@@ -193,6 +200,23 @@ def _answered_mixed(
         table.second[i] = True
     asker.known.update(kept)
     return table
+
+
+def _answered_alone(asked: OneRow, asker: RowAsker) -> tuple[Table, NDArray[np.bool_]]:
+    """Answer the only row of a table on a lattice, and say whether it breaks rules.
+
+    One search asks the user's own `predict` less often than a block of rows does.
+    """
+    view = asked.prepared_for(asker.rows[0])
+    X = view.inner_rows(asker.rows)
+    answer = asker.briefly(0)
+    nearest = view.model.nearest_of_checked(X)
+    if plain(asked.model.labels[nearest[0]]) != answer.original_prediction:
+        nearest = view.rules.verdict(X).prototype
+    table = Table.of(asker.rows, [answer], nearest)
+    has_changed = bool((answer.values != answer.original_values).any())
+    table.second[0] = has_changed and not answer.reason.startswith(ENGINE)
+    return table, np.zeros(1, dtype=bool) if view.rules.keeps(X)[0] else view.breaks(X)
 
 
 def _view_keys(asked: OneRow, rows: Floats) -> Floats:
@@ -293,13 +317,20 @@ class RowAsker:
             constraints=asked.constraints,
         )
 
+    def briefly(self, i: int) -> Counterfactual:
+        """Answer a row; what else there is to say of it is looked for once somebody asks."""
+        answer = self._answer(i, terms=WHOLE._replace(find_clash=False, meets_rules=False))
+        if answer.status is not Status.INFEASIBLE and not answer.broken:
+            self.known[i] = answer
+        return answer
+
     def again(self, i: int, push: float) -> Counterfactual:
         """Answer a row further in, and keep that answer."""
         self.known[i] = self._answer(i, push)
         return self.known[i]
 
-    def _answer(self, i: int, push: float = 1.0) -> Counterfactual:
-        answer = self.asked._answer(self.rows[i], self.wish(i), push)
+    def _answer(self, i: int, push: float = 1.0, *, terms: Terms = WHOLE) -> Counterfactual:
+        answer = self.asked._answer(self.rows[i], self.wish(i), push, terms=terms)
         if self.gaps is None or not self.gaps[i].any():
             return answer
         return answer.lacking(self.gaps[i])

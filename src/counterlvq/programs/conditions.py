@@ -91,7 +91,7 @@ class LinearConditions:
         Sizes are those of `counted` in place of `Y`. Terms are added up one column after another,
         so that a row comes out the same alone and among others.
         """
-        excess = np.tile(-self.v, (len(Y), 1))
+        excess = np.tile(-self.v.astype(np.float64), (len(Y), 1))
         size = np.abs(excess)
         for factors, rows, sizes in ((self.A, Y, counted), (self.R, X, X)):
             for j in np.flatnonzero(factors.any(axis=0)).tolist():

@@ -21,9 +21,9 @@ from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.solvers import branching
 from counterlvq.solvers.compiled import Code
 
-__all__ = ["CompiledBoxes", "compiled_boxes_find", "takes_strictly"]
+__all__ = ["ENGINE", "CompiledBoxes", "compiled_boxes_find", "takes_strictly"]
 
-_ENGINE = "compiled branch and bound over whole numbers, decimals and levels"
+ENGINE = "compiled branch and bound over whole numbers, decimals and levels"
 
 
 class CompiledBoxes(NamedTuple):
@@ -76,7 +76,7 @@ def compiled_boxes_find(
         if question.packed_bound(trees, np.inf, margin) < np.inf:
             return None
         return SearchResult(
-            None, _certificate(question, kernel, trees, np.inf), (_ENGINE,), is_excluded=True
+            None, _certificate(question, kernel, trees, np.inf), (ENGINE,), is_excluded=True
         )
     if found.code[0] != Code.SOLVED:
         return None
@@ -87,7 +87,7 @@ def compiled_boxes_find(
     if answer.gap(bound) > max(CLOSED_GAP, context.open_share):
         return None
     certificate = _certificate(question, kernel, trees, answer.cost)
-    return SearchResult(answer, certificate, (_ENGINE,), bound=min(bound, answer.cost))
+    return SearchResult(answer, certificate, (ENGINE,), bound=min(bound, answer.cost))
 
 
 def _certificate(
