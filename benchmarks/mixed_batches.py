@@ -90,7 +90,7 @@ _MODEL = "counterlvq.pipelines.source.ExplainedModel"
 # What the parts of a profile are called, and where they are spent.
 _PARTS = {
     "model in the coordinates of levels": f"{_MODEL}.seen_in_each",
-    "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepared",
+    "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepare_each",
     "search": "counterlvq.batch.mixed.branch_rows",
     "proof": "counterlvq.certificates.packed_boxes.FlatGrounds.bounds",
     "the user's transform": "counterlvq.pipelines.probe_rows.PipelineRows.images",

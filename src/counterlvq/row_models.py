@@ -44,13 +44,14 @@ class RowModels:
         """
         stacked = [np.stack([getattr(model, name) for model in models])[at] for name in _PARTS]
         offsets = [model.offsets for model in models if model.offsets is not None]
-        blurs = [model.blur for model in models if model.blur is not None]
         center, factor, anchors = stacked
-        return cls(
-            center, factor, anchors,
-            np.stack(offsets)[at] if offsets else None,
-            Blur.of_rows(blurs, at) if blurs else None,
-        )  # fmt: skip
+        blurs = [model.blur for model in models if model.blur is not None]
+        blur = None
+        if blurs:
+            pairs = zip(blurs, models, strict=True)
+            is_same = all(blur.factors[0] is model.shared_factor for blur, model in pairs)
+            blur = Blur.of_rows(blurs, at, factor if is_same else None)
+        return cls(center, factor, anchors, np.stack(offsets)[at] if offsets else None, blur)
 
     @staticmethod
     def shape_of(model: PrototypeModel) -> tuple[int | bool, ...]:

@@ -35,7 +35,7 @@ from counterlvq.problem.confidence import Confidence, Noise
 from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.data_ranges import outside_of
+from counterlvq.problem.data_ranges import Outside, outside_of, rows_outside
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.plausibility import Plausible
@@ -268,7 +268,9 @@ class Asked:
 
     def prepared_for_each(self, rows: Floats) -> list[Prepared]:
         """As `prepared_for` for each of some rows: what is not there yet is made at once."""
-        outside = [outside_of(self.constraints, self.features, row) for row in rows]
+        outside: list[Outside] = [()] * len(rows)
+        for i in rows_outside(self.constraints, self.features, rows).tolist():
+            outside[i] = outside_of(self.constraints, self.features, rows[i])
         seen = [self._source.coordinates.seen_from(row) for row in rows]
         keys = [(own.key, out) for own, out in zip(seen, outside, strict=True)]
         # What is there is taken out first: what is made below may take its place.

@@ -86,17 +86,21 @@ class Blur:
     constant: Floats
 
     @classmethod
-    def of_rows(cls, blurs: Sequence[Blur], at: NDArray[np.intp]) -> Blur:
+    def of_rows(
+        cls, blurs: Sequence[Blur], at: NDArray[np.intp], factors: Floats | None = None
+    ) -> Blur:
         """State for rows that have one of some blurs each, by position `at` (n,): all at once.
 
-        Of shared metrics. Arrays have one axis more, for the rows.
+        Of shared metrics. Arrays have one axis more, for the rows. `factors` (n, r, d) are those
+        of the rows, where they are at hand.
         """
         shared = ("prototypes", "residual", "pull", "constant")
         prototypes, residual, pull, constant = (
             np.stack([getattr(blur, name) for blur in blurs])[at] for name in shared
         )
-        listed = [blur.factors[0] for blur in blurs]
-        factors = np.stack([np.diag(F) if F.ndim == 1 else F for F in listed])[at]
+        if factors is None:
+            listed = [blur.factors[0] for blur in blurs]
+            factors = np.stack([np.diag(F) if F.ndim == 1 else F for F in listed])[at]
         lengths, wobble = (
             np.stack([getattr(blur, name) for blur in blurs])[at] for name in ("lengths", "wobble")
         )

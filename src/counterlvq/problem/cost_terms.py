@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.costs import Cost, stated_form, stated_weights
@@ -83,10 +84,23 @@ class Prices:
         least = None if self.floor is None else self.floor._ways_over(coordinates)
         return Priced(w, form.working_root.copy(), form, None if same else ways, least)
 
-    def told_apart(self, coordinates: Coordinates) -> bytes:
-        """Bytes that are the same wherever `over` says the same, of one set of features."""
-        floor = b"" if self.floor is None else self.floor._ways_over(coordinates).tobytes()
-        return self._ways_over(coordinates).tobytes() + floor
+    def told_apart(self, coordinates: Coordinates) -> tuple[int, ...]:
+        """Numbers that are the same wherever `over` says the same, of one set of features."""
+        levels = coordinates.levels
+        return tuple(kinds[int(levels[j])] for j, kinds in self._kinds_of_levels)
+
+    @cached_property
+    def _kinds_of_levels(self) -> list[tuple[int, list[int]]]:
+        """By column of levels: which of its levels have the same prices to the others, in order."""
+        found = []
+        tables = [self.switches] if self.floor is None else [self.switches, self.floor.switches]
+        for j in self.switches:
+            rows = [
+                b"".join(np.delete(table[j][own], own).tobytes() for table in tables)
+                for own in range(len(self.switches[j]))
+            ]
+            found.append((j, [rows.index(row) for row in rows]))
+        return found
 
     def _ways_over(self, coordinates: Coordinates) -> Floats:
         """Prices upwards and downwards of the changes of coordinates, (2, width)."""

@@ -153,13 +153,17 @@ def proof_data_of_each(
 ) -> list[ProofData]:
     """As `proof_data_of` for models that differ in prototypes and factor, of one shape."""
     factors = [model.omegas for model in models]
-    are_alike = all(isinstance(F, np.ndarray) and F.ndim == 2 for F in factors)
-    if not are_alike or any(_leading_diagonal(model.shared_factor) is not None for model in models):
+    if not all(isinstance(F, np.ndarray) and F.ndim == 2 for F in factors):
         return [proof_data_of(template, model) for model in models]
-    d = template.w.size
+    d, F = template.w.size, np.stack([model.shared_factor for model in models])
+    at = np.arange(min(F.shape[1:]))
+    off = F != 0
+    off[:, at, at] = False
+    if F.shape[1] >= d and not off.any(axis=(1, 2)).all():  # some factor may be diagonal
+        return [proof_data_of(template, model) for model in models]
     stated = template.derived(_without_model).replaced(is_plain=False, F_diagonal=np.zeros(d))
     return stated.replaced_each(
-        F=np.stack([model.shared_factor for model in models]),
+        F=F,
         center=np.stack([model.center for model in models]),
         column_lengths=np.stack([model.column_lengths for model in models]),
         anchors=np.stack([model.anchors for model in models]),
