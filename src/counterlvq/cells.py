@@ -16,6 +16,7 @@ For local metrics ``M_k`` they do not cancel, and a quadratic form remains per r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
@@ -104,6 +105,16 @@ class SharedCells:
         # Where every label is wished for, all cells are the whole space, and one is enough. Where
         # rivals only never win, whoever checks a proof without knowing that expects all cells.
         return cls(model, targets[:1] if target_mask.all() else targets, rivals)
+
+    @classmethod
+    def of_each(
+        cls, models: Sequence[PrototypeModel], target_mask: NDArray[np.bool_], *, ties_count: bool
+    ) -> list[SharedCells]:
+        """As `of` for several models with the same labels."""
+        if not ties_count and not all(each.is_refereed or each.blur is not None for each in models):
+            return [cls.of(model, target_mask, ties_count=ties_count) for model in models]
+        first = cls.of(models[0], target_mask, ties_count=ties_count)
+        return [cls(model, first.targets, first.rivals) for model in models]
 
     @property
     def nbytes(self) -> int:

@@ -161,15 +161,16 @@ class MixedRun:
         return max(1, min(_LARGEST_BLOCK, int(most), share))
 
     def _blocks(self, size: int) -> Iterator[_Block]:
-        kept = _Block([])
+        kept, count = _Block([]), 0
         most = min(size, _ROWS_OF_ONE_CALL)
         for group in self.groups:
             for start in range(0, group.size, most):
                 part = group[start : start + most]
-                if kept.groups and len(kept) + part.size > size:
+                if kept.groups and count + part.size > size:
                     yield kept
-                    kept = _Block([])
+                    kept, count = _Block([]), 0
                 kept.groups.append(part)
+                count += part.size
         if kept.groups:
             yield kept
 

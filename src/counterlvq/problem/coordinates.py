@@ -97,9 +97,15 @@ class Coordinates:
         between = tuple(j for j in self._counted_from_own if not float(row[j]).is_integer())
         if not self.has_levels and between == self.between:
             return self
-        levels = tuple(float(value) for value in row)
-        out = Coordinates(self.features, levels, self.links, between)
-        for name in _WHATEVER_LEVELS if between == self.between else ():
+        if between != self.between:
+            levels = tuple(float(value) for value in row)
+            return Coordinates(self.features, levels, self.links, between)
+        out = object.__new__(Coordinates)  # tables have many, of which nothing else is new
+        kept = np.where(self.is_number, 0.0, row).tolist()
+        out.__dict__.update(
+            features=self.features, levels=tuple(kept), links=self.links, between=between
+        )
+        for name in _WHATEVER_LEVELS:
             out.__dict__[name] = getattr(self, name)
         return out
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.certificates.packed_boxes import FlatGrounds
@@ -62,6 +63,10 @@ def meet_alike(each: Sequence[SharedCells]) -> bool:
     """Whether the same prototypes are targets, and the same ones rivals."""
     first = each[0]
     return bool(first.targets.size) and all(
-        np.array_equal(cells.targets, first.targets) and np.array_equal(cells.rivals, first.rivals)
+        _are_equal(cells.targets, first.targets) and _are_equal(cells.rivals, first.rivals)
         for cells in each
     )
+
+
+def _are_equal(one: NDArray[np.intp], other: NDArray[np.intp]) -> bool:
+    return one is other or np.array_equal(one, other)

@@ -399,10 +399,8 @@ class BranchAndBound:
                 alike.setdefault((id(own.rules.template), shapes), []).append(own)
         for some in alike.values():
             first = some[0].rules
-            cells = [
-                SharedCells.of(own.rules.model, target_mask, ties_count=first.ties_count)
-                for own in some
-            ]
+            models = [own.rules.model for own in some]
+            cells = SharedCells.of_each(models, target_mask, ties_count=first.ties_count)
             if len(some) > 1 and meet_alike(cells):
                 _prepare_alike(some, first.template, cells, key)
 
