@@ -118,3 +118,13 @@ def test_a_predict_that_says_otherwise_of_an_input_is_believed(counted: Counted)
     assert (cf.original_prediction, cf.cost, str(cf.status)) == ("yes", 0.0, "optimal")
     other = explainer.explain(row)
     assert (other.original_prediction, other.prediction) == ("yes", "no")
+
+
+def test_rows_of_a_table_are_asked_about_together_once_as_inputs_and_once_as_answers(
+    counted: Counted,
+) -> None:
+    model, table = shop()
+    explainer, rows = asked(model, table), changed_rows(model, table)
+    batch, transformed, predicted = counted.during(explainer.explain_batch, rows, "yes")
+    assert (batch.status == "optimal").all()
+    assert transformed == predicted == [len(rows)] * 2

@@ -211,8 +211,8 @@ class MixedRun:
         if outer.doubt is None:
             return outer.verdict(rows, told=told), np.zeros(len(rows))
         at = outer.doubt.at(rows)
-        now = outer.verdict(rows, assured=outer.is_assured(rows, at=at), told=told)
-        return now, at.least_margin
+        nearest, assured = outer.nearest_at(rows, at), outer.is_assured(rows, at=at)
+        return outer.verdict(rows, None, nearest, assured, told), at.least_margin
 
     def _seen(self, groups: Sequence[NDArray[np.int64]]) -> list[tuple[View, NDArray[np.int64]]]:
         """Find the views of groups; those of one template come one after the other."""
@@ -388,9 +388,12 @@ class _Solving:
         for unit, here in self._templates_in(part):
             own = np.flatnonzero(good[here]) + here.start
             found[own] = unit.view.outer_rows(Y[own], self.rows[part][own])
-        nearest[good] = rules.model.nearest_of_checked(found[good])
+        there = None if rules.doubt is None else rules.doubt.at(found[good])
+        nearest[good] = rules.nearest_at(found[good], there)
+        count = int(good.sum())
         for mask, own in self._by_mask(part, good):
-            good[own] = rules.is_assured(found[own], mask)
+            at_own = there if own.size == count else None  # with one wish these are all rows
+            good[own] = rules.is_assured(found[own], mask, at_own)
             good[own] &= mask[nearest[own]]
         if rules.margin:
             for unit, here in self._units_in(part):

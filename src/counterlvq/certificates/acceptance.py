@@ -230,6 +230,20 @@ class Acceptance:
         nearest[close] = self.model.nearest_of_checked(rows[close])
         return nearest
 
+    def nearest_at(self, rows: Floats, at: LeadsAt | None) -> NDArray[np.intp]:
+        """Nearest prototype of rows, (n,), by what `doubt` says there if no rounding matters.
+
+        The model is asked where some may: behind a pipeline that takes its time.
+        """
+        if at is None or at.scores.shape[1] < 2:
+            return self.model.nearest_of_checked(rows)
+        nearest: NDArray[np.intp] = at.scores.argmin(axis=1)
+        ends = np.partition(at.scores, 1, axis=1)
+        unclear = np.flatnonzero(~(ends[:, 1] - ends[:, 0] >= at.least_margin))
+        if unclear.size:
+            nearest[unclear] = self.model.nearest_of_checked(rows[unclear])
+        return nearest
+
     def verdict(
         self,
         rows: Floats,

@@ -53,6 +53,10 @@ class LeadsAt(Protocol):
     def overlooked(self, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
 
+    @property
+    def scores(self) -> Floats:
+        """Scores by which the model decides, up to what they share, (n, p)."""
+
     def leads(self, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
 
