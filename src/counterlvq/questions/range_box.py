@@ -64,7 +64,8 @@ class RangeBox:
     ) -> RangeBox:
         """State what is known of the answer, or of the row shown for it, before anything is solved.
 
-        Features that the answer changes have ranges, whatever the row that is shown changes.
+        Features that the answer changes have ranges, whatever the row that is shown changes; of
+        what it leaves as it is, both sides lead away from the input.
         """
         row = cf.original_values
         view = asked.prepared_for(row)
@@ -91,8 +92,8 @@ class RangeBox:
         box = cls(
             y,
             rows,
-            moving & ((y > x) | (not is_away)),
-            moving & ((y < x) | (not is_away)),
+            moving & ((y >= x) | (not is_away)),
+            moving & ((y <= x) | (not is_away)),
             unit,
             np.where(near > 0, near, 1.0),
             spans,

@@ -208,11 +208,12 @@ def _boxes(
     box, low, high = RangeBox.around(asked, cf, spot, side, units).closely()
     shown = view.inner(cf.shown.values)
     wider = np.minimum(low, shown), np.maximum(high, shown)
-    is_wider = (wider[0] < low) | (wider[1] > high)
-    if not is_wider.any():
+    is_lower, is_higher = wider[0] < low, wider[1] > high
+    if not (is_lower | is_higher).any():
         return (both := (low, high, box.levels(low, high))), both
     wide = box.asking(np.maximum(box.reach, box.reach_of(*wider)))
-    if not (is_wider & ~(box.up | box.down)).any() and wide.is_proved(*wider):
+    is_barred = (is_lower & ~box.down) | (is_higher & ~box.up)
+    if not is_barred.any() and wide.is_proved(*wider):
         return (both := (*wider, wide.levels(*wider))), both
     own = low, high, box.levels(low, high)
     other = _spot(asked, cf, cf.shown.values)
