@@ -438,3 +438,31 @@ def test_ranges_away_begin_at_the_answer_and_sentences_at_what_is_shown(seed: in
                 assert cf.x[j] == (bottom if cf.x[j] > x[j] else top)
             ends = ends_in(told, name)
             assert ends[0] <= cf.shown.values[j] <= ends[1], (told, cf.text())
+
+
+def test_ranges_of_what_constraints_demand_are_said() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    explainer = clvq.Explainer(model, constraints=[clvq.Bounds("a", 2.5, 6.0)])
+    cf = explainer.explain([9.0, 1.0], target="yes")
+    assert cf.has_target
+    assert cf.changes
+    ranges = explainer.ranges(cf)
+    assert cf.text(ranges=ranges) == f"{cf.text()} {ranges}"
+    assert "It stays yes with a from 2.5 to 6." in cf.text(ranges=ranges)
+
+
+def test_ranges_of_another_answer_are_not_said_of_this_one() -> None:
+    names = ["a", "b"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, names)
+    explainer = clvq.Explainer(model, constraints=["a <= 9", clvq.AtMost(1)])
+    cf, other = (explainer.explain(row, target="yes") for row in ([0.0, 0.0], [0.0, 0.5]))
+    for ranges, words in (
+        (explainer.ranges(other), "these are the ranges of another answer; expected what"),
+        (clvq.Explainer(model).ranges(cf), "of another explainer, without 'a <= 9'; expected"),
+        (explainer.reasons, "ranges is .*; expected what `Explainer.ranges` says of this answer"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            cf.text(ranges=ranges)
+    more = clvq.Explainer(model, constraints=["b <= 9", "a <= 9"])
+    for asked in (explainer, more):
+        assert cf.text(ranges=asked.ranges(cf)).endswith(" to 9.")

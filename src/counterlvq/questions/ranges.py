@@ -12,13 +12,15 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import floor, inf
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, told
 from counterlvq.presentation.wording import Wording, listed
+from counterlvq.problem.at_most import AtMost
+from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.questions.exact_rows import held_columns
@@ -42,6 +44,14 @@ _Found = tuple[Floats, Floats, dict[int, list[int]]]
 SIDES = ("both", "away")
 # Whole numbers that are listed one by one; wider ranges are told by their ends.
 _MOST_LISTED = 10_000
+
+
+class About(NamedTuple):
+    """Which answer ranges are about, and what they keep."""
+
+    original_values: Floats
+    values: Floats
+    constraints: tuple[Constraint | str, ...]
 
 
 @final
@@ -86,6 +96,7 @@ class Ranges(Mapping[str, Any]):
     told: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, float] = field(default_factory=dict)
     held: tuple[str, ...] = ()
+    about: About | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.ranges[name]
@@ -122,6 +133,26 @@ class Ranges(Mapping[str, Any]):
             f"{said} Other values of {names} were not looked at: constraints are about "
             f"{'it' if len(self.held) == 1 else 'them'} that leave no range."
         )
+
+    def why_not_of(self, answer: Any) -> str:
+        """Say why these are not the ranges of an answer; empty where they are.
+
+        A limit on how many features change holds in all of them: no other feature changes.
+        """
+        about = self.about
+        is_same = (
+            about is not None
+            and self.features.names == answer.features.names
+            and self.prediction == answer.prediction
+            and np.array_equal(about.values, answer.values)
+            and np.array_equal(about.original_values, answer.original_values)
+        )
+        if about is None or not is_same:
+            return "these are the ranges of another answer"
+        kept = set(map(str, about.constraints))
+        asked = (item for item in answer.constraints or () if not isinstance(item, AtMost))
+        left = [told(item) for item in asked if str(item) not in kept]
+        return f"these are ranges of another explainer, without {listed(left)}" if left else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return two ends (None for an open one), or a list of levels, that JSON can hold.
@@ -183,7 +214,8 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     said = ranges if read is own else _stated(asked, cf, cf.shown.values, read)
     moved = np.flatnonzero(cf.values != cf.original_values)
     shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
-    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf))
+    about = About(cf.original_values, cf.values, asked.constraints)
+    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf), about)
 
 
 def _held(asked: Asks, cf: Counterfactual) -> tuple[str, ...]:
