@@ -18,7 +18,8 @@ import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, told
-from counterlvq.presentation.wording import Wording, listed
+from counterlvq.presentation.question_cards import Listing, question_card
+from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.plausibility import Plausible
@@ -27,7 +28,7 @@ from counterlvq.questions.exact_rows import held_columns
 from counterlvq.questions.ladders import ladder_at
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_box import RangeBox, Spot
-from counterlvq.questions.range_words import range_words
+from counterlvq.questions.range_words import value_range
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import date_of
@@ -120,10 +121,8 @@ class Ranges(Mapping[str, Any]):
         if not self.ranges:
             return f"It stays {wording.called(self.prediction)} as it is."
         parts = [
-            range_words(
-                self.features[name], self.told.get(name, found), wording, self.shown.get(name)
-            )
-            for name, found in self.ranges.items()
+            f"{shown_text(self.features[name].spoken)} {self._range(name, wording)}"
+            for name in self.ranges
         ]
         said = f"It stays {wording.called(self.prediction)} with {listed(parts)}."
         if not self.held:
@@ -133,6 +132,11 @@ class Ranges(Mapping[str, Any]):
             f"{said} Other values of {names} were not looked at: constraints are about "
             f"{'it' if len(self.held) == 1 else 'them'} that leave no range."
         )
+
+    def _range(self, name: str, wording: Wording) -> str:
+        """Say the values of one feature."""
+        found = self.told.get(name, self.ranges[name])
+        return value_range(self.features[name], found, wording, self.shown.get(name))
 
     def why_not_of(self, answer: Any) -> str:
         """Say why these are not the ranges of an answer; empty where they are.
@@ -176,6 +180,15 @@ class Ranges(Mapping[str, Any]):
         return self.text()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the ranges in a notebook."""
+        rows = [
+            (shown_text(self.features[name].spoken), self._range(name, PLAIN))
+            for name in self.ranges
+        ]
+        listing = Listing("Every combination will do", ("feature", "values"), rows)
+        return question_card("Ranges", [self.text()], [listing])
 
 
 def _has_no_gaps(found: Collection[Any], feature: Feature) -> bool:
