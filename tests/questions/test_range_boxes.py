@@ -256,3 +256,15 @@ def test_answers_of_other_explainers_are_refused_in_words() -> None:
         with pytest.raises(clvq.InvalidInputError, match=words):
             explainer.ranges(cf)
     assert clvq.Explainer(model, constraints=["b <= 9"]).ranges(cf)["a"][0] == pytest.approx(2.0)
+
+
+def test_listed_values_are_said_as_the_answer_is() -> None:
+    """Next to a listed value counts as it, so that what is shown may be shorter."""
+    model = clvq.PrototypeModel([[-4e-5], [-7e-5]], ["no", "yes"], None, ["a"])
+    listed = [-5.9999999999999995e-5, -8e-5, 2e-5]
+    explainer = clvq.Explainer(model, constraints=[clvq.OneOf("a", listed)])
+    cf = explainer.explain([-4e-5], target="yes")
+    found = explainer.ranges(cf)
+    assert found["a"] == set(listed[:2])
+    shown = cf.shown.changes[0].after
+    assert found.text() == f"It stays yes with a -8e-5 or {shown}."

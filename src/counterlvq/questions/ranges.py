@@ -224,7 +224,7 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     with np.errstate(all="ignore"):
         own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
     ranges = _stated(asked, cf, cf.values, own)
-    said = ranges if read is own else _stated(asked, cf, cf.shown.values, read)
+    said = _stated(asked, cf, cf.shown.values, read)
     moved = np.flatnonzero(cf.values != cf.original_values)
     shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
     about = About(cf.original_values, cf.values, asked.constraints)
