@@ -27,6 +27,8 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
     'income from 2,983.03 to 5,032 EUR'
     >>> range_words(Feature("income", decimals=0), (3855.555555557041, inf), Wording(), 3856.0)
     'income of at least 3,856'
+    >>> range_words(Feature("term", "whole", step=12), frozenset({12, 24, 36}), Wording(), 12.0)
+    'term from 12 to 36 in steps of 12'
     """
     return f"{shown_text(feature.spoken)} {value_range(feature, found, wording, shown)}"
 
@@ -37,7 +39,8 @@ def value_range(feature: Feature, found: Any, wording: Wording, shown: float | N
     if not isinstance(found, tuple):
         values = sorted(found) if feature.is_number else sorted(found, key=feature.code)
         is_whole = feature.is_number and not feature.is_real
-        if is_whole and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        last = (len(values) - 1) * (feature.grid or 1.0)
+        if is_whole and len(values) > 2 and values[-1] - values[0] == last:
             found = values[0], values[-1]
         else:
             parts = [_value(feature, value, wording) for value in values]
@@ -46,6 +49,8 @@ def value_range(feature: Feature, found: Any, wording: Wording, shown: float | N
     unit = "" if feature.kind is Kind.DATE else unit
     if found[0] == found[1]:
         return f"at {low}{unit}"
+    if feature.kind is Kind.WHOLE and feature.grid not in (None, 1.0):
+        unit += f" in steps of {wording.value(feature, feature.grid)}"
     if low is None:
         return "anywhere" if high is None else f"up to {high}{unit}"
     return f"of at least {low}{unit}" if high is None else f"from {low} to {high}{unit}"
