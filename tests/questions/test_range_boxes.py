@@ -268,3 +268,23 @@ def test_listed_values_are_said_as_the_answer_is() -> None:
     assert found["a"] == set(listed[:2])
     shown = cf.shown.changes[0].after
     assert found.text() == f"It stays yes with a -8e-5 or {shown}."
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 7.0])
+def test_a_tie_that_a_foreign_predict_decides_is_a_range_of_its_own(offset: float) -> None:
+    """Nothing proves how it decides elsewhere, so that the answer stands alone."""
+    X = np.array([[-1.0], [1.0], [3.0], [5.0]]) + offset
+    model = NearestCentroid().fit(X, ["no", "no", "yes", "yes"])
+    features = clvq.Features([clvq.Feature("x0", "whole", lower=-9, upper=20)])
+    explainer = clvq.Explainer(model, features=features)
+    seen = []
+    for start, target in ((0.0, "yes"), (4.0, "no")):
+        cf = explainer.explain([start + offset], target=target)
+        found = explainer.ranges(cf)
+        assert cf.x[0] in found["x0"]
+        points = np.array(sorted(found["x0"]), dtype=float)[:, None]
+        assert (model.predict(points) == target).all()
+        assert set(found.to_dict()["x0"]) == {"lower", "upper"}
+        seen.append((cf.x[0] == 2.0 + offset, len(found["x0"]) == 1))
+    assert seen[0] == (seen[0][0],) * 2
+    assert seen[1] == (seen[1][0],) * 2

@@ -38,8 +38,9 @@ class ExactRows:
 
     A: Floats  # (m, d) rounded
     exact: tuple[tuple[Exact, Fraction], ...]  # the rows themselves
-    loses_ties: NDArray[np.bool_]  # (cells,) rows of a cell that have to hold strictly
+    loses_ties: NDArray[np.bool_]  # (cells,) rows of a cell in which the rival wins a tie
     needs: tuple[Fraction, ...]  # what has to be left in rows of a cell
+    is_strict: tuple[bool, ...]  # or whether anything has
     misses: tuple[Miss, ...]  # what rounding leaves of constraints that the answer misses by it
     held: NDArray[np.bool_]  # (d,) coordinates that other conditions than these are about
     barred: NDArray[np.bool_]  # (d,) coordinates that have to be 0
@@ -48,8 +49,15 @@ class ExactRows:
 
     def asking(self, lead: float, y: Floats) -> ExactRows:
         """Ask the cell for a lead, or for what an answer has of it; no row breaks at the answer."""
-        asked, cells = Fraction(lead), range(self.loses_ties.size)
-        return replace(self, needs=tuple(min(asked, self.room(k, y, y)) for k in cells))
+        rooms = [self.room(k, y, y) for k in range(self.loses_ties.size)]
+        return replace(
+            self,
+            needs=tuple(min(Fraction(lead), room) for room in rooms),
+            is_strict=tuple(
+                bool(loses and not lead and room > 0)
+                for loses, room in zip(self.loses_ties, rooms, strict=True)
+            ),
+        )
 
     def room(self, k: int, low: Floats, high: Floats, levels: Levels = ()) -> Fraction:
         """Return what the corner of a box that is worst for a row leaves of it; finite ends."""
@@ -80,7 +88,7 @@ class ExactRows:
         most, size = self._most(row, low, high, levels)
         room = right - most
         if k < self.loses_ties.size:
-            return room > 0 if self.loses_ties[k] and not self.needs[k] else room >= self.needs[k]
+            return room > 0 if self.is_strict[k] else room >= self.needs[k]
         missed, share, given = self.misses[k]
         return room >= -min(missed, share * (size + given))
 
@@ -169,6 +177,7 @@ def rows_around(
         tuple(exact),
         loses_ties,
         (Fraction(0),) * loses_ties.size,
+        (False,) * loses_ties.size,
         tuple(misses),
         held,
         barred,

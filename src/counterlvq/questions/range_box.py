@@ -117,17 +117,17 @@ class RangeBox:
         Where rounding may decide next to the answer, smaller boxes are tried until one is proved.
         Of the answer alone the model itself was asked.
         """
-        box = self.asking(self.reach)
+        box, alone = self.asking(self.reach), self.asking(np.zeros(self.y.size))
         low, high = box.widest()
         if self.doubt.is_exact:
             return box, low, high
-        for _ in range(_SHRINKS):
+        for _ in range(_SHRINKS if alone.is_proved(self.y, self.y) else 0):
             box = self.asking(box.reach_of(low, high))
             low, high = box.widest()
             if box.is_proved(low, high):
                 return box, low, high
             low, high = (self.y + _SHRINK * (end - self.y) for end in (low, high))
-        return box, self.y.copy(), self.y.copy()
+        return alone, self.y.copy(), self.y.copy()
 
     def asking(self, reach: Floats) -> RangeBox:
         """Return the same with the lead that makes the label certain within `reach`."""
@@ -154,7 +154,12 @@ class RangeBox:
         reach = self.reach_of(low, high)
         for span in self.spans.values():
             reach[span] = 0.0
-        near = [k for k, need in enumerate(self.rows.needs) if need < Fraction(self.lead)]
+        pairs = zip(self.rows.needs, self.rows.is_strict, strict=True)
+        near = [
+            k
+            for k, (need, is_strict) in enumerate(pairs)
+            if need < Fraction(self.lead) or (need <= 0 and not is_strict)
+        ]
         return all(self._is_certain(k, reach, levels) for k in near)
 
     def _is_certain(self, k: int, reach: Floats, levels: Levels) -> bool:
@@ -269,8 +274,9 @@ class RangeBox:
         at = np.array([j for j in np.flatnonzero(moving) if j not in self.ladders], dtype=np.intp)
         if not at.size:
             return low, high
-        found = self._snapped(*self._solved(at, low, high, np.zeros(low.size)))
-        return self.rows.tightened(*found, (low, high))
+        bottom, top = self._snapped(*self._solved(at, low, high, np.zeros(low.size)))
+        bottom, top = np.maximum(bottom, self.y - self.reach), np.minimum(top, self.y + self.reach)
+        return self.rows.tightened(bottom, top, (low, high))
 
     def _snapped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Take ends for the answer, or for bounds, where they nearly are: solvers are not exact."""
