@@ -579,7 +579,8 @@ class Explainer(OneRow):
         only. The closest answer lies at the edge of what will do, so that its ranges usually lead
         away from the input. That every combination keeps the label and the constraints is proved
         plane by plane in rational numbers, and with a lead that rounding in the model's own
-        `predict` cannot undo. No further whole number, decimal or level could be added.
+        `predict` cannot undo. No further whole number, decimal or level could be added, unless
+        such rounding may decide next to the answer: smaller ranges are tried there.
 
         Parameters
         ----------
