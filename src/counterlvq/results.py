@@ -395,7 +395,8 @@ class Counterfactual:
             default they are said in words, and texts as they were written. A constraint is named by
             itself, or as it is written or said. Words for one that was not asked for are an error.
         ranges : Ranges, optional
-            What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
+            What `Explainer.ranges` says of this answer, for a sentence of its own behind the first.
+            Ranges of another answer, or without one of its constraints, are an error.
         response : bool, optional
             Whether to say the number behind the decision, a score or a probability in percent. By
             default where there is a threshold on it, or a confidence was asked for.
@@ -424,7 +425,7 @@ class Counterfactual:
             wording = called_by(wording, self.constraints, self.features)
         if response and self.status.has_answer and self.reply is None:
             refuse_response()
-        refuse_unspoken(ranges)
+        refuse_unspoken(ranges, self)
         said = Sentences(self, wording).whole(ranges)
         if self.status.has_answer and not self.has_target:
             return said

@@ -114,6 +114,44 @@ def test_explainer_and_model_say_what_they_are(loans) -> None:
     assert all(words in Elements(features_card("x", (), features)).text for words in text)
 
 
+def said_by(item) -> tuple[str, str]:
+    """What a card says, and what is printed, in single spaces."""
+    return " ".join(shown(item).text.split()), " ".join(str(item).split())
+
+
+def test_questions_show_what_they_print() -> None:
+    pay, age = clvq.Feature("pay", unit="EUR", label="monthly pay"), clvq.Feature("age")
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    limits = [clvq.Bounds("pay", 0, 8), clvq.Bounds("age", 0, 1)]
+    asked = clvq.Explainer(model, constraints=limits, features=clvq.Features([pay, age]))
+    ways = asked.alternatives([1.0, 1.0], target="yes")
+    card, printed = said_by(ways)
+    assert "monthly pay (EUR) 1 2.38" in card
+    assert "feature now way 1" in card
+    assert ways[0].shown_changes[0].cells()[2] in card
+    assert printed.endswith("proved that none differs from these.")
+    assert printed[printed.index("There is") :] in card
+
+    card, printed = said_by(asked.ranges(ways[0]))
+    assert printed in card
+    assert "monthly pay from 2.376 to 8 EUR" in card
+
+    why = asked.reasons([1.0, 1.0])
+    card, _ = said_by(why)
+    assert why.text() in card
+    assert "monthly pay 1 EUR yes" in card
+    assert "age from 0 to 1" in card
+
+    card, printed = said_by(clvq.robustness(clvq.Explainer(model), [[1.0, 1.0]]))
+    assert printed.split(" l1:")[0] in card
+    assert "l2 1.1 " in card
+    same = asked.alternatives([5.0, 1.0], target="yes")
+    assert same[0].text() in said_by(same)[0]
+    stuck = clvq.Explainer(model, constraints=[clvq.Freeze("pay", "age")])
+    card, printed = said_by(stuck.alternatives([1.0, 1.0], target="yes"))
+    assert printed in card
+
+
 def asked_with(names, labels, units, rules):
     features = [clvq.Feature(n, unit=u) for n, u in zip(names, units, strict=True)]
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], labels, feature_names=names)
@@ -133,7 +171,15 @@ def test_nothing_from_outside_acts(seed) -> None:
     stuck = clvq.Explainer(explainer.model, constraints=[clvq.Freeze(*names)])
     none = stuck.explain([0.5, 0.0], target=labels[1])
     batch = explainer.explain_batch([[0.5, 0.0], [0.2, 0.1]], target=labels[1])
-    for item in (cf, none, batch, explainer, explainer.model):
+    limits = [clvq.Bounds(name, -9, 9) for name in names]
+    asked = asked_with(names, labels, units, limits)
+    found = (
+        asked.alternatives([0.5, 0.0], target=labels[1]),
+        asked.ranges(cf),
+        asked.reasons([0.5, 0.0]),
+        clvq.robustness(clvq.Explainer(explainer.model), [[0.5, 0.0]]),
+    )
+    for item in (cf, none, batch, explainer, explainer.model, *found):
         card = shown(item)
         assert not card.acting()
         assert not harm("".join(card.words))

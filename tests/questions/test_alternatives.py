@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
@@ -169,3 +170,32 @@ def test_table_says_what_was_wished_for_and_what_is_proved() -> None:
     assert str(open_ways).splitlines()[5].split() == ["status", "feasible", "feasible"]
     clusters = replace(ways, ways=tuple(replace(cf, part="cluster") for cf in ways))
     assert str(clusters).splitlines()[1].startswith("cluster")
+
+
+@pytest.mark.parametrize("kind", ["array", "pandas", "polars"])
+def test_frame_has_a_row_for_each_way(kind: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    x = {"pay": [1.0], "age": [1.0]}
+    given = {
+        "array": lambda: [1.0, 1.0],
+        "pandas": lambda: pd.DataFrame(x, index=[7]),
+        "polars": lambda: pytest.importorskip("polars").DataFrame(x),
+    }[kind]()
+    ways = clvq.Explainer(model).alternatives(given, target="yes")
+    frame = pickle.loads(pickle.dumps(ways)).to_frame()
+    assert type(frame).__module__.split(".")[0] == ("polars" if kind == "polars" else "pandas")
+    batch = clvq.Explainer(model).explain_batch([[1.0, 1.0]], target="yes").to_frame()
+    assert list(frame.columns) == list(batch.columns)
+    assert len(frame) == len(ways) == 2
+    for k, cf in enumerate(ways):
+        row = {name: frame[name].to_list()[k] for name in frame.columns}
+        assert [row["pay_after"], row["age_after"]] == cf.x.tolist()
+        assert [row["pay_before"], row["age_before"]] == [1.0, 1.0]
+        assert [row["pay_change"], row["age_change"]] == cf.delta.tolist()
+        assert (row["cost"], row["lower_bound"]) == (cf.cost, cf.lower_bound)
+        assert (row["status"], row["prediction"]) == ("optimal", "yes")
+        assert row["prototype"] == cf.prototype
+    if kind != "polars":
+        assert list(frame.index) == [0, 1]
+    stuck = clvq.Explainer(model, constraints=[clvq.Freeze("pay", "age")])
+    assert len(stuck.alternatives(given, target="yes").to_frame()) == 0

@@ -118,8 +118,10 @@ def test_printed_numbers_are_inside() -> None:
 
 def ends_in(told: str, name: str) -> tuple[float, float]:
     """Read the ends of a range off the sentence; infinite where a side is open."""
-    words = told.partition(f"{name} ")[2].partition(" and")[0].rstrip(".")
+    words = re.split(r"(?:,| and) [abc] ", told.partition(f" {name} ")[2])[0].rstrip(".")
     numbers = [float(word.replace(",", "")) for word in words.split() if word[-1].isdigit()]
+    if "anywhere" in words:
+        return -np.inf, np.inf
     if "of at least" in words:
         return numbers[0], np.inf
     return (-np.inf, numbers[0]) if "up to" in words else (numbers[0], numbers[-1])
@@ -406,3 +408,61 @@ def test_what_is_held_is_said(rule: clvq.Constraint | str) -> None:
     assert " were not looked at: constraints are about " in ranges.text()
     free = clvq.Explainer(model, constraints=["x0 <= 9"])
     assert free.ranges(free.explain([0.0, 0.0], target="b")).held == ()
+
+
+@pytest.mark.parametrize("seed", [3, 10, 25, 61, 67, 85, 106, 163, 205, 229, 268, 289, 367, 463])
+def test_ranges_away_begin_at_the_answer_and_sentences_at_what_is_shown(seed: int) -> None:
+    """On ugly scales some changes cost next to nothing, and what is shown does without them."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    scale = 10.0 ** rng.integers(-7, 8, size=d)
+    offset = rng.choice([0, 1, 1e3], size=d) * scale
+    points, omega = rng.normal(size=(4, d)) * scale + offset, None
+    if seed % 2 == 0:
+        omega = rng.normal(size=(d, d)) / scale
+    model = clvq.PrototypeModel(points, ["no", "yes", "no", "yes"], omega, NAMES[:d])
+    x = rng.normal(size=d) * scale + offset
+    cost = [clvq.Manhattan(1 / scale), clvq.Euclidean(), clvq.Chebyshev(1 / scale)][seed % 3]
+    room = scale[:, None] * rng.random((d, 2))
+    low, high = x - room[:, 0], x + 2.0 * room[:, 1]
+    rules = [clvq.Bounds(j, low[j], high[j]) for j in range(d)] if seed % 5 == 0 else []
+    explainer = clvq.Explainer(model, cost, rules, None if seed % 4 else 0.1)
+    cf = explainer.explain(x)
+    for side in ("both", "away") if cf.changes else ():
+        found = explainer.ranges(cf, side=side)
+        told = found.text()
+        for name, (bottom, top) in found.items():
+            j = cf.feature_names.index(name)
+            assert bottom <= cf.x[j] <= top
+            if side == "away":
+                assert cf.x[j] == (bottom if cf.x[j] > x[j] else top)
+            ends = ends_in(told, name)
+            assert ends[0] <= cf.shown.values[j] <= ends[1], (told, cf.text())
+
+
+def test_ranges_of_what_constraints_demand_are_said() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    explainer = clvq.Explainer(model, constraints=[clvq.Bounds("a", 2.5, 6.0)])
+    cf = explainer.explain([9.0, 1.0], target="yes")
+    assert cf.has_target
+    assert cf.changes
+    ranges = explainer.ranges(cf)
+    assert cf.text(ranges=ranges) == f"{cf.text()} {ranges}"
+    assert "It stays yes with a from 2.5 to 6." in cf.text(ranges=ranges)
+
+
+def test_ranges_of_another_answer_are_not_said_of_this_one() -> None:
+    names = ["a", "b"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, names)
+    explainer = clvq.Explainer(model, constraints=["a <= 9", clvq.AtMost(1)])
+    cf, other = (explainer.explain(row, target="yes") for row in ([0.0, 0.0], [0.0, 0.5]))
+    for ranges, words in (
+        (explainer.ranges(other), "these are the ranges of another answer; expected what"),
+        (clvq.Explainer(model).ranges(cf), "of another explainer, without 'a <= 9'; expected"),
+        (explainer.reasons, "ranges is .*; expected what `Explainer.ranges` says of this answer"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            cf.text(ranges=ranges)
+    more = clvq.Explainer(model, constraints=["b <= 9", "a <= 9"])
+    for asked in (explainer, more):
+        assert cf.text(ranges=asked.ranges(cf)).endswith(" to 9.")

@@ -19,10 +19,9 @@ from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.batch_card import batch_card
 from counterlvq.presentation.numbers import cost_text, gap_text, rough_text
 from counterlvq.presentation.responses import Respond
-from counterlvq.presentation.values import difference
+from counterlvq.presentation.values import answer_columns, difference, holdable
 from counterlvq.results import Counterfactual, RowCheck
-from counterlvq.safe_text import encodable, encodable_cells, shown_text
-from counterlvq.tables.encoding import written
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import new_frame
 from counterlvq.tables.views import FrameView, TableView
@@ -316,18 +315,11 @@ class CounterfactualBatch:
         missing value is counted from what stands in for it.
         """
         before, after = _emptied(self.original_values, self.gaps), self.values_with_gaps
-        delta = self.delta
-        columns: dict[str, Any] = {}
-        for j, feature in enumerate(self.features):
-            name = encodable(feature.name)
-            columns[f"{name}_before"] = _holdable(written(before[:, j], feature))
-            columns[f"{name}_after"] = _holdable(written(after[:, j], feature))
-            if feature.is_number:
-                columns[f"{name}_change"] = delta[:, j]
+        columns = answer_columns(self.features, before, after, self.delta)
         for name in ("cost", "lower_bound", "gap", "status"):
             columns[name] = getattr(self, name)
-        columns["prediction"] = _holdable(self.prediction)
-        columns["original_prediction"] = _holdable(self.original_prediction)
+        columns["prediction"] = holdable(self.prediction)
+        columns["original_prediction"] = holdable(self.original_prediction)
         columns["prototype"] = self.prototype
         return self.given.new(self.rows, columns)
 
@@ -471,12 +463,3 @@ def _emptied(values: Floats, gaps: NDArray[np.bool_] | None) -> Floats:
 
 def _size(use: FeatureUse) -> str:
     return "level" if np.isnan(use.mean_change) else f"{use.mean_change:.4g}"
-
-
-def _holdable(cells: NDArray[Any]) -> NDArray[Any]:
-    """Write out halves of surrogate pairs, which no library of tables can hold."""
-    if cells.dtype.kind not in "OU":
-        return cells
-    out = np.empty(len(cells), dtype=object)
-    out[:] = encodable_cells(cells.tolist())
-    return cells if out.tolist() == cells.tolist() else out

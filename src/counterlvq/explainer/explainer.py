@@ -574,11 +574,13 @@ class Explainer(OneRow):
     ) -> Ranges:
         """Widen an answer to ranges, in which every combination of values is an answer, too.
 
-        For each feature that changes an interval, or a set of levels or whole numbers; all others
-        stay as they are in the answer. Under a shared metric only. The closest answer lies at the
-        edge of what will do, so that its ranges usually lead away from the input. That every
-        combination keeps the label and the constraints is proved plane by plane in rational
-        numbers, and with a lead that rounding in the model's own `predict` cannot undo.
+        For each feature that changes an interval, or a set of levels or whole numbers, which holds
+        the answer's own value; all others stay as they are in the answer. Under a shared metric
+        only. The closest answer lies at the edge of what will do, so that its ranges usually lead
+        away from the input. That every combination keeps the label and the constraints is proved
+        plane by plane in rational numbers, and with a lead that rounding in the model's own
+        `predict` cannot undo. No further whole number, decimal or level could be added, unless
+        such rounding may decide next to the answer: smaller ranges are tried there.
 
         Parameters
         ----------
@@ -587,8 +589,9 @@ class Explainer(OneRow):
         side : {"both", "away"}
             Whether ranges may reach back towards the value of the input, or lead away from it.
         units : mapping from feature to float, optional
-            The widths of all ranges together are as large as can be, counted in these units; by
-            default in what a cost of 1 buys.
+            A program makes the widths of all ranges of numbers together as large as can be,
+            counted in these units; by default in what a cost of 1 buys. With whole numbers or
+            decimals its search may end before it has found the widest ones.
 
         Returns
         -------

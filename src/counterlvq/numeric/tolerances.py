@@ -111,6 +111,9 @@ NO_ROOM = 2.0**-40
 # By which share ends of a range are pulled in first where a row does not hold; more follows. That
 # the row holds then is decided in rational numbers.
 FIRST_PULL = 2.0**-51
+# A width in steps is taken for the next whole number if it misses it by no more, as engines leave
+# them. Whether rows hold there is decided in rational numbers.
+NEXT_TO_STEP = 2.0**-18
 # Of the quadratic form of a matrix, the share that its factor keeps. One that keeps less than
 # GOOD_SHARE is looked for in whole numbers as well; one that keeps NEARLY_ALL is not corrected.
 GOOD_SHARE = 1.0 - 2.0**-20

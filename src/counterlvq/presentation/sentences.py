@@ -122,12 +122,12 @@ class Sentences:
             said = "No counterfactual was looked for" if self._is_unnamed() else said
             return f"{said}: {visible(self.cf.reason)}"
         before = self._demanded_first()
+        behind = "" if ranges is None else f" {ranges.sentence(self.wording)}"
         if self.cf.status.has_answer and not self.cf.has_target:
             own = self.wording.template is not None and self.wording.has_place("broken")
-            behind = "" if ranges is None else f" {ranges.sentence(self.wording)}"
             return ("" if own else before) + self._sentence() + behind
         if self.cf.status.has_answer:
-            return f"{before}{self._demanded()}{self._missing_words()}"
+            return f"{before}{self._demanded()}{self._missing_words()}{behind}"
         return before + (self._stays_not() if self.cf.has_target else self._none())
 
     def _none(self) -> str:

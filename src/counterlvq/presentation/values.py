@@ -9,15 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.safe_text import encodable, encodable_cells
 from counterlvq.tables.encoding import written
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = [
+    "answer_columns",
     "by_name",
     "difference",
     "finite_or_none",
+    "holdable",
     "in_types",
     "plain_label",
     "value_of",
@@ -75,3 +78,29 @@ def difference(after: Floats, before: Floats, features: Features) -> Floats:
 def finite_or_none(value: float) -> float | None:
     """Replace infinities and NaN, which JSON does not know, by None."""
     return float(value) if np.isfinite(value) else None
+
+
+def answer_columns(
+    features: Features, before: Floats, after: Floats, delta: Floats
+) -> dict[str, Any]:
+    """Columns f_before, f_after and, for numbers, f_change of each feature f, for a DataFrame.
+
+    Of inputs, their counterfactuals and the changes, (n, d) each.
+    """
+    columns: dict[str, Any] = {}
+    for j, feature in enumerate(features):
+        name = encodable(feature.name)
+        columns[f"{name}_before"] = holdable(written(before[:, j], feature))
+        columns[f"{name}_after"] = holdable(written(after[:, j], feature))
+        if feature.is_number:
+            columns[f"{name}_change"] = delta[:, j]
+    return columns
+
+
+def holdable(cells: NDArray[Any]) -> NDArray[Any]:
+    """Write out halves of surrogate pairs, which no library of tables can hold."""
+    if cells.dtype.kind not in "OU":
+        return cells
+    out = np.empty(len(cells), dtype=object)
+    out[:] = encodable_cells(cells.tolist())
+    return cells if out.tolist() == cells.tolist() else out

@@ -249,6 +249,9 @@ class Spoken(Protocol):
     def sentence(self, wording: Wording) -> str:
         """Say it, worded like an answer."""
 
+    def why_not_of(self, answer: Any) -> str:
+        """Say why it is not about an answer; empty where it is."""
+
 
 def listed(parts: Sequence[str]) -> str:
     """Join phrases: with commas, and the last one by "and".
@@ -269,12 +272,17 @@ def refuse_response() -> NoReturn:
     )
 
 
-def refuse_unspoken(ranges: Any) -> None:
-    """Refuse ranges that cannot be said, such as a wish for some: an answer knows none itself."""
-    if ranges is not None and not hasattr(ranges, "sentence"):
+def refuse_unspoken(ranges: Any, answer: Any) -> None:
+    """Refuse ranges that cannot be said of an answer: a mere wish, or those of another answer."""
+    if ranges is None:
+        return
+    why = f"ranges is {told(ranges)}"
+    if hasattr(ranges, "why_not_of"):
+        why = ranges.why_not_of(answer)
+    if why:
         raise InvalidInputError(
-            f"ranges is {told(ranges)}; expected what `Explainer.ranges` says of this answer. "
-            f"Write cf.text(ranges=explainer.ranges(cf))."
+            f"{why}; expected what `Explainer.ranges` says of this answer. Write "
+            f"cf.text(ranges=explainer.ranges(cf)), with the explainer that gave it."
         )
 
 

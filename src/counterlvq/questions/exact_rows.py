@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import isfinite
 from typing import final
 
 import numpy as np
@@ -12,16 +13,20 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["ExactRows", "held_columns", "listed_values", "rows_around"]
+__all__ = ["ExactRows", "Levels", "held_columns", "listed_values", "required_levels", "rows_around"]
 
 Exact = list[Fraction]
-# How far an answer misses a row, and the size of what meets in it beside the values of a point.
-Miss = tuple[Fraction, Fraction]
-_NONE = (Fraction(0), Fraction(0))
+# Slices of coordinates of which one may be 1, and which ones that are; None for none of them.
+Levels = Sequence[tuple[slice, Sequence[int | None]]]
+# How far an answer misses a row, in all and as a share of what meets in it, and the size of that
+# beside the values of a point.
+Miss = tuple[Fraction, Fraction, Fraction]
+_NONE = (Fraction(0), Fraction(0), Fraction(0))
 # By how much more ends are pulled in each time that a row does not hold.
 _PULL_GROWTH = 8.0
 
@@ -32,45 +37,43 @@ class ExactRows:
     """Rows ``A y <= b``: a cell first, which is to be kept with a lead, then the constraints."""
 
     A: Floats  # (m, d) rounded
-    b: Floats  # (m,) rounded
     exact: tuple[tuple[Exact, Fraction], ...]  # the rows themselves
-    is_cell: NDArray[np.bool_]  # (m,)
+    loses_ties: NDArray[np.bool_]  # (cells,) rows of a cell in which the rival wins a tie
+    needs: tuple[Fraction, ...]  # what has to be left in rows of a cell
+    is_strict: tuple[bool, ...]  # or whether anything has
     misses: tuple[Miss, ...]  # what rounding leaves of constraints that the answer misses by it
     held: NDArray[np.bool_]  # (d,) coordinates that other conditions than these are about
     barred: NDArray[np.bool_]  # (d,) coordinates that have to be 0
     lower: Floats  # (d,) bounds of single coordinates
     upper: Floats
 
-    @property
-    def leads(self) -> Floats:
-        """Right-hand sides of the cell, the measure of what a lead is worth."""
-        return self.b[self.is_cell]
+    def asking(self, lead: float, y: Floats) -> ExactRows:
+        """Ask the cell for a lead, or for what an answer has of it; no row breaks at the answer."""
+        rooms = [self.room(k, y, y) for k in range(self.loses_ties.size)]
+        return replace(
+            self,
+            needs=tuple(min(Fraction(lead), room) for room in rooms),
+            is_strict=tuple(
+                bool(loses and not lead and room > 0)
+                for loses, room in zip(self.loses_ties, rooms, strict=True)
+            ),
+        )
 
-    def hold(
-        self,
-        low: Floats,
-        high: Floats,
-        levels: Sequence[tuple[slice, Sequence[int | None]]],
-        lead: float,
-    ) -> bool:
+    def room(self, k: int, low: Floats, high: Floats, levels: Levels = ()) -> Fraction:
+        """Return what the corner of a box that is worst for a row leaves of it; finite ends."""
+        row, right = self.exact[k]
+        return right - self._most(row, low, high, levels)[0]
+
+    def hold(self, low: Floats, high: Floats, levels: Levels = ()) -> bool:
         """Whether every row holds at every point of a box; decided in rational numbers.
 
         Coordinates in a slice of `levels` are 0 but for the listed one of which each is 1 in turn,
-        None for none of them. Rows of a cell have to hold by more than `lead`, or strictly.
+        None for none of them.
         """
         rows = range(len(self.exact))
-        return bool((low <= high).all()) and all(
-            self.holds(k, low, high, levels, lead) for k in rows
-        )
+        return bool((low <= high).all()) and all(self.holds(k, low, high, levels) for k in rows)
 
-    def holds(
-        self,
-        k: int,
-        low: Floats,
-        high: Floats,
-        levels: Sequence[tuple[slice, Sequence[int | None]]],
-        lead: float,
-    ) -> bool:
+    def holds(self, k: int, low: Floats, high: Floats, levels: Levels = ()) -> bool:
         """Whether one row does.
 
         An answer may miss a constraint by rounding, as a share of the numbers that meet in it.
@@ -78,42 +81,64 @@ class ExactRows:
         too: on the way from it a row gains more than the share loses.
         """
         row, right = self.exact[k]
-        apart = np.zeros(low.size, dtype=bool)
-        for span, _ in levels:
-            apart[span] = True
-        most, (missed, size) = Fraction(0), self.misses[k]
-        for j in np.flatnonzero(~apart):
-            if row[j]:
-                end = high[j] if row[j] > 0 else low[j]
-                if not np.isfinite(end):
-                    return False
-                most += row[j] * Fraction(float(end))
-                size += abs(row[j] * Fraction(float(end)))
+        if any(
+            value and not isfinite(low[j] if value < 0 else high[j]) for j, value in row_of(row)
+        ):
+            return False
+        most, size = self._most(row, low, high, levels)
+        room = right - most
+        if k < self.loses_ties.size:
+            return room > 0 if self.is_strict[k] else room >= self.needs[k]
+        missed, share, given = self.misses[k]
+        return room >= -min(missed, share * (size + given))
+
+    @staticmethod
+    def _most(row: Exact, low: Floats, high: Floats, levels: Levels) -> tuple[Fraction, Fraction]:
+        """Return the largest value of a row in a box, and the size of what meets in it there."""
+        apart = {j for span, _ in levels for j in range(span.start, span.stop)}
+        most, size = Fraction(0), Fraction(0)
+        for j, value in row_of(row):
+            if j not in apart:
+                part = value * Fraction(float(high[j] if value > 0 else low[j]))
+                most, size = most + part, size + abs(part)
         for _, points in levels:
             most += max(Fraction(0) if p is None else row[p] for p in points)
-        room = right - most
-        if self.is_cell[k]:
-            return room > 0 and room > Fraction(lead)
-        return room >= -min(missed, Fraction(INEQUALITY_ROUNDING) * size)
+        return most, size
+
+    @cached_property
+    def signs(self) -> NDArray[np.int8]:
+        """Signs of the entries of the rows themselves, (m, d)."""
+        signs = [[(value > 0) - (value < 0) for value in row] for row, _ in self.exact]
+        return np.array(signs, dtype=np.int8).reshape(self.A.shape)
+
+    def rooms(self, low: Floats, high: Floats) -> Floats:
+        """Return what a box leaves of each row beyond what is asked of it, (m,)."""
+        cells = self.loses_ties.size
+        asked = (*self.needs, *(Fraction(0),) * (len(self.exact) - cells))
+        return np.array([float(self.room(k, low, high) - need) for k, need in enumerate(asked)])
 
     def tightened(
-        self, low: Floats, high: Floats, middle: Floats, lead: float
+        self, low: Floats, high: Floats, middle: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
-        """Pull ends towards a point of the box at which every row holds, until each holds in all.
+        """Pull ends towards a smaller box in which every row holds, until each holds in all.
 
         Row by row, and only the ends that count in it: a smaller box never breaks a row.
         """
         low, high = low.copy(), high.copy()
-        for k, (row, _) in enumerate(self.exact):
-            signs = np.array([(value > 0) - (value < 0) for value in row])
+        for k, signs in enumerate(self.signs):
             share = FIRST_PULL
-            while not self.holds(k, low, high, (), lead) and share <= 1.0:
-                for ends, counts in ((high, signs > 0), (low, signs < 0)):
-                    width = (ends - middle)[counts]
-                    kept = (1.0 - share) * width if share < 1.0 else 0.0
-                    ends[counts] = middle[counts] + kept
+            while not self.holds(k, low, high) and share <= 1.0:
+                for ends, own, way in ((high, middle[1], 1), (low, middle[0], -1)):
+                    counts = (signs == way) & (ends != own)
+                    width = ends[counts] - own[counts]
+                    ends[counts] = own[counts] + ((1.0 - share) * width if share < 1.0 else 0.0)
                 share *= _PULL_GROWTH
         return low, high
+
+
+def row_of(row: Exact) -> Iterator[tuple[int, Fraction]]:
+    """Entries of a row that are not 0, with their columns."""
+    return ((j, value) for j, value in enumerate(row) if value)
 
 
 def rows_around(
@@ -123,11 +148,16 @@ def rows_around(
     prototype: int,
     x: Floats,
     y: Floats,
+    *,
+    is_exact: bool,
 ) -> ExactRows:
-    """State the cell of a prototype and the constraints on the way from x to y, exactly."""
+    """State the cell of a prototype and the constraints on the way from x to y, exactly.
+
+    A model that decides ties itself (`is_exact`) gives them to the prototype that stands first.
+    """
     exact = [*_cell(model, rivals, prototype)]
-    cells = len(exact)
-    misses = [_NONE] * cells
+    loses_ties = rivals < prototype if is_exact else np.ones(len(exact), dtype=bool)
+    misses = [_NONE] * len(exact)
     for rows in (template.inequalities, template.bounds):
         exact += _stated(rows, x)
         misses += [
@@ -144,9 +174,10 @@ def rows_around(
     lower, upper = template.box(x)
     return ExactRows(
         A,
-        np.array([float(right) for _, right in exact]),
         tuple(exact),
-        np.arange(len(exact)) < cells,
+        loses_ties,
+        (Fraction(0),) * loses_ties.size,
+        (False,) * loses_ties.size,
         tuple(misses),
         held,
         barred,
@@ -162,7 +193,8 @@ def held_columns(template: ProgramTemplate) -> NDArray[np.bool_]:
     """
     fixed = template.fixed
     at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
-    held: NDArray[np.bool_] = (template.equalities.A != 0).any(axis=0)
+    equalities = template.equalities.A[~_totals(template).any(axis=1)]
+    held: NDArray[np.bool_] = (equalities != 0).any(axis=0)
     held |= (fixed.A[~at_zero] != 0).any(axis=0)
     for quadric in template.quadrics:
         held |= (quadric.G != 0).any(axis=0) | (quadric.h != 0)
@@ -176,6 +208,24 @@ def held_columns(template: ProgramTemplate) -> NDArray[np.bool_]:
     for rule in template.grid.rules:
         held[rule.column] |= listed_values(template, rule.column) is None
     return held
+
+
+def required_levels(template: ProgramTemplate, spans: Mapping[int, slice]) -> frozenset[int]:
+    """Features of levels, by their coordinates, that have to take up another than the input's."""
+    is_asked = np.asarray(_totals(template).any(axis=0))
+    taken = {template.grid.groups[g].start for g in np.flatnonzero(is_asked)}
+    return frozenset(j for j, span in spans.items() if span.start in taken)
+
+
+def _totals(template: ProgramTemplate) -> NDArray[np.bool_]:
+    """Which equalities ask that one of a group of levels is taken up, (k, groups)."""
+    rows, groups = template.equalities, template.grid.groups
+    out = np.zeros((rows.v.size, len(groups)), dtype=bool)
+    for g, group in enumerate(groups):
+        total = np.zeros(rows.A.shape[1])
+        total[group] = 1.0
+        out[:, g] = (total == rows.A).all(axis=1) & (rows.v == 1.0) & ~rows.R.any(axis=1)
+    return out
 
 
 def listed_values(template: ProgramTemplate, column: int) -> list[float] | None:
@@ -257,7 +307,10 @@ def _sizes(rows: LinearConditions, x: Floats) -> list[Fraction]:
 
 
 def _miss(row: Exact, right: Fraction, size: Fraction, y: Floats) -> Miss:
-    return max(_dot(row, _fractions(y)) - right, Fraction(0)), size
+    missed = max(_dot(row, _fractions(y)) - right, Fraction(0))
+    whole = size + sum((abs(a * b) for a, b in zip(row, _fractions(y), strict=True)), Fraction(0))
+    share = Fraction(INEQUALITY_ROUNDING)
+    return missed, max(share, missed / whole) if whole else share, size
 
 
 def _fractions(values: Floats) -> Exact:

@@ -12,7 +12,7 @@ from counterlvq.safe_text import shown_text
 from counterlvq.tables.feature import Feature
 from counterlvq.types import Kind
 
-__all__ = ["range_words"]
+__all__ = ["range_words", "value_range"]
 
 # Significant digits that are tried for an end that is shown.
 _DIGITS = range(4, 18)
@@ -27,26 +27,33 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
     'income from 2,983.03 to 5,032 EUR'
     >>> range_words(Feature("income", decimals=0), (3855.555555557041, inf), Wording(), 3856.0)
     'income of at least 3,856'
+    >>> range_words(Feature("term", "whole", step=12), frozenset({12, 24, 36}), Wording(), 12.0)
+    'term from 12 to 36 in steps of 12'
     """
-    name = shown_text(feature.spoken)
+    return f"{shown_text(feature.spoken)} {value_range(feature, found, wording, shown)}"
+
+
+def value_range(feature: Feature, found: Any, wording: Wording, shown: float | None) -> str:
+    """Say the same without the name of the feature."""
     unit = f" {shown_text(feature.unit)}" if feature.unit else ""
     if not isinstance(found, tuple):
         values = sorted(found) if feature.is_number else sorted(found, key=feature.code)
         is_whole = feature.is_number and not feature.is_real
-        if is_whole and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+        last = (len(values) - 1) * (feature.grid or 1.0)
+        if is_whole and len(values) > 2 and values[-1] - values[0] == last:
             found = values[0], values[-1]
         else:
             parts = [_value(feature, value, wording) for value in values]
-            return f"{name} {' or '.join(parts)}{unit if feature.is_number else ''}"
+            return f"{' or '.join(parts)}{unit if feature.is_number else ''}"
     low, high = (_shown_end(feature, found, side, wording, shown) for side in (0, 1))
     unit = "" if feature.kind is Kind.DATE else unit
     if found[0] == found[1]:
-        return f"{name} at {low}{unit}"
+        return f"at {low}{unit}"
+    if feature.kind is Kind.WHOLE and feature.grid not in (None, 1.0):
+        unit += f" in steps of {wording.value(feature, feature.grid)}"
     if low is None:
-        return f"{name} anywhere" if high is None else f"{name} up to {high}{unit}"
-    return (
-        f"{name} of at least {low}{unit}" if high is None else f"{name} from {low} to {high}{unit}"
-    )
+        return "anywhere" if high is None else f"up to {high}{unit}"
+    return f"of at least {low}{unit}" if high is None else f"from {low} to {high}{unit}"
 
 
 def _value(feature: Feature, value: Any, wording: Wording) -> str:

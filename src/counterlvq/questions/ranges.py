@@ -9,24 +9,28 @@ floats, and then each row is proved in rational numbers.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from math import floor, inf
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.numeric.arrays import Floats, finite_scalar, told
-from counterlvq.presentation.wording import Wording, listed
+from counterlvq.numeric.arrays import Floats, finite_scalar, plain, told
+from counterlvq.presentation.question_cards import Listing, question_card
+from counterlvq.presentation.wording import PLAIN, Wording, listed
+from counterlvq.problem.at_most import AtMost
+from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.plausibility import Plausible
-from counterlvq.questions.exact_rows import held_columns, listed_values
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.questions.exact_rows import held_columns
+from counterlvq.questions.ladders import ladder_at
 from counterlvq.questions.protocol import Asks
-from counterlvq.questions.range_box import RangeBox, certain_lead, kept_margin
-from counterlvq.questions.range_words import range_words
+from counterlvq.questions.range_box import RangeBox, Spot
+from counterlvq.questions.range_words import value_range
 from counterlvq.results import Counterfactual
-from counterlvq.safe_text import shown_text
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
@@ -41,6 +45,14 @@ _Found = tuple[Floats, Floats, dict[int, list[int]]]
 SIDES = ("both", "away")
 # Whole numbers that are listed one by one; wider ranges are told by their ends.
 _MOST_LISTED = 10_000
+
+
+class About(NamedTuple):
+    """Which answer ranges are about, and what they keep."""
+
+    original_values: Floats
+    values: Floats
+    constraints: tuple[Constraint | str, ...]
 
 
 @final
@@ -85,6 +97,7 @@ class Ranges(Mapping[str, Any]):
     told: Mapping[str, Any] = field(default_factory=dict)
     shown: Mapping[str, float] = field(default_factory=dict)
     held: tuple[str, ...] = ()
+    about: About | None = None
 
     def __getitem__(self, name: str) -> Any:
         return self.ranges[name]
@@ -108,10 +121,8 @@ class Ranges(Mapping[str, Any]):
         if not self.ranges:
             return f"It stays {wording.called(self.prediction)} as it is."
         parts = [
-            range_words(
-                self.features[name], self.told.get(name, found), wording, self.shown.get(name)
-            )
-            for name, found in self.ranges.items()
+            f"{shown_text(self.features[name].spoken)} {self._range(name, wording)}"
+            for name in self.ranges
         ]
         said = f"It stays {wording.called(self.prediction)} with {listed(parts)}."
         if not self.held:
@@ -121,6 +132,31 @@ class Ranges(Mapping[str, Any]):
             f"{said} Other values of {names} were not looked at: constraints are about "
             f"{'it' if len(self.held) == 1 else 'them'} that leave no range."
         )
+
+    def _range(self, name: str, wording: Wording) -> str:
+        """Say the values of one feature."""
+        found = self.told.get(name, self.ranges[name])
+        return value_range(self.features[name], found, wording, self.shown.get(name))
+
+    def why_not_of(self, answer: Any) -> str:
+        """Say why these are not the ranges of an answer; empty where they are.
+
+        A limit on how many features change holds in all of them: no other feature changes.
+        """
+        about = self.about
+        is_same = (
+            about is not None
+            and self.features.names == answer.features.names
+            and self.prediction == answer.prediction
+            and np.array_equal(about.values, answer.values)
+            and np.array_equal(about.original_values, answer.original_values)
+        )
+        if about is None or not is_same:
+            return "these are the ranges of another answer"
+        kept = set(map(str, about.constraints))
+        asked = (item for item in answer.constraints or () if not isinstance(item, AtMost))
+        left = [told(item) for item in asked if str(item) not in kept]
+        return f"these are ranges of another explainer, without {listed(left)}" if left else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return two ends (None for an open one), or a list of levels, that JSON can hold.
@@ -144,6 +180,15 @@ class Ranges(Mapping[str, Any]):
         return self.text()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the ranges in a notebook."""
+        rows = [
+            (shown_text(self.features[name].spoken), self._range(name, PLAIN))
+            for name in self.ranges
+        ]
+        listing = Listing("Every combination will do", ("feature", "values"), rows)
+        return question_card("Ranges", [self.text()], [listing])
 
 
 def _has_no_gaps(found: Collection[Any], feature: Feature) -> bool:
@@ -178,11 +223,12 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
     _refuse_broken(asked, cf)
     with np.errstate(all="ignore"):
         own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
-    ranges = _stated(asked, cf, cf.values, *own)
-    said = ranges if read is own else _stated(asked, cf, cf.shown.values, *read)
+    ranges = _stated(asked, cf, cf.values, own)
+    said = _stated(asked, cf, cf.shown.values, read)
     moved = np.flatnonzero(cf.values != cf.original_values)
     shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
-    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf))
+    about = About(cf.original_values, cf.values, asked.constraints)
+    return Ranges(ranges, cf.prediction, asked.features, said, shown, _held(asked, cf), about)
 
 
 def _held(asked: Asks, cf: Counterfactual) -> tuple[str, ...]:
@@ -201,42 +247,52 @@ def _boxes(
     The box around the answer is widened to the shown row where that can be proved.
     """
     view = asked.prepared_for(cf.original_values)
-    lead = partial(certain_lead, view.rules, kept_margin(asked, cf))
-    box, low, high = RangeBox.around(asked, cf, side, units).closely(lead)
+    spot = _spot(asked, cf, cf.values)
+    if spot is None:
+        raise InvalidInputError(_not_an_answer(asked, cf))
+    box, low, high = RangeBox.around(asked, cf, spot, side, units).closely()
     shown = view.inner(cf.shown.values)
     wider = np.minimum(low, shown), np.maximum(high, shown)
-    is_wider = (wider[0] < low) | (wider[1] > high)
-    may_be = not (is_wider & ~(box.up | box.down)).any()
-    box = replace(box, lead=lead(box.y, box.reach_of(*wider)))
-    if not is_wider.any() or (may_be and box.rows.hold(*wider, (), box.lead)):
-        both = (*wider, box.levels(*wider))
-        return both, both
-    far = np.where(np.isinf(box.reach), inf, 2.0 * box.reach_of(*wider))
-    other, bottom, top = replace(box, y=shown, reach=far).closely(lead)
-    return (low, high, box.levels(low, high)), (bottom, top, other.levels(bottom, top))
+    is_lower, is_higher = wider[0] < low, wider[1] > high
+    if not (is_lower | is_higher).any():
+        return (both := (low, high, box.levels(low, high))), both
+    wide = box.asking(np.maximum(box.reach, box.reach_of(*wider)))
+    is_barred = (is_lower & ~box.down) | (is_higher & ~box.up)
+    if not is_barred.any() and wide.is_proved(*wider):
+        return (both := (*wider, wide.levels(*wider))), both
+    own = low, high, box.levels(low, high)
+    other = _spot(asked, cf, cf.shown.values)
+    if other is None:  # the answer was found under other constraints, and so was what is shown
+        return own, own
+    there, bottom, top = RangeBox.around(asked, cf, other, side, units).closely()
+    return own, (bottom, top, there.levels(bottom, top))
 
 
-def _stated(
-    asked: Asks,
-    cf: Counterfactual,
-    values: Floats,
-    low: Floats,
-    high: Floats,
-    codes: Mapping[int, Sequence[int]],
-) -> dict[str, Any]:
+def _spot(asked: Asks, cf: Counterfactual, values: Floats) -> Spot | None:
+    """Find the nearest prototype of a row that this explainer takes for an answer, too."""
+    view = asked.prepared_for(cf.original_values)
+    wished = wished_prototypes(view.model, cf.target, -1)
+    found = view.rules.accepts(
+        view.inner(values), view.inner(cf.original_values), wished, strict=False
+    )
+    prototype = None if found is None else view.rules.confirms(found, wished)
+    return None if prototype is None else Spot(values, prototype)
+
+
+def _stated(asked: Asks, cf: Counterfactual, values: Floats, box: _Found) -> dict[str, Any]:
     """State a box in the values of the features that change."""
     found: dict[str, Any] = {}
+    low, high, codes = box
     view = asked.prepared_for(cf.original_values)
-    spans = view.source.coordinates.spans
+    spans, x, y = view.source.coordinates.spans, view.inner(cf.original_values), view.inner(values)
     for j in np.flatnonzero(cf.values != cf.original_values):
         feature, at = asked.features.columns[j], spans[j].start
         if feature.is_number:
-            ends = float(low[at]), float(high[at])
-            listed_here = listed_values(view.template, at)
+            ends, ladder = (float(low[at]), float(high[at])), ladder_at(view.template, at, x, y)
             found[feature.name] = (
-                _values(feature, float(values[j]), *ends)
-                if listed_here is None
-                else _among(feature, float(values[j]), listed_here, *ends)
+                _listed(feature, ladder.within(*ends))
+                if ladder is not None and ladder.listed
+                else _values(feature, float(values[j]), *ends)
             )
         else:
             found[feature.name] = frozenset(feature.levels[code] for code in codes[int(j)])
@@ -270,6 +326,11 @@ def refuse_ranges(asked: Asks) -> None:
 
 def _refuse_broken(asked: Asks, cf: Counterfactual) -> None:
     """Refuse the answer of another explainer that breaks what this one asks for."""
+    if cf.features.names != asked.features.names:
+        raise InvalidInputError(
+            f"the answer is about other columns ({listed([*map(shown_text, cf.features.names)])}); "
+            f"expected one of this explainer. Ask it with explain, and for ranges around that."
+        )
     view = asked.prepared_for(cf.original_values)
     broken = view.broken_by(view.inner(cf.original_values), view.inner(cf.values))
     if broken:
@@ -278,6 +339,17 @@ def _refuse_broken(asked: Asks, cf: Counterfactual) -> None:
             f"the answer breaks {said} of this explainer; expected one that keeps its "
             f"constraints. Ask it with explain, and for ranges around that."
         )
+
+
+def _not_an_answer(asked: Asks, cf: Counterfactual) -> str:
+    """Say why a row that keeps the constraints is no answer of this explainer."""
+    view = asked.prepared_for(cf.original_values)
+    prototype = view.rules.verdict(view.inner(cf.values)[None, :]).prototype[0]
+    label = plain(view.model.labels[int(prototype)])
+    why = f"the model of this explainer says {shown_repr(label)} of the answer"
+    if label in cf.target and asked.margin:
+        why = f"the answer does not keep the margin of {asked.margin:g} of this explainer"
+    return f"{why}; expected one of its own. Ask it with explain, and for ranges around that."
 
 
 def _checked_units(features: Features, units: Any) -> dict[int, float]:
@@ -297,17 +369,11 @@ def _checked_units(features: Features, units: Any) -> dict[int, float]:
     return found
 
 
-def _among(
-    feature: Feature, answer: float, values: Sequence[float], low: float, high: float
-) -> frozenset[Any]:
-    """State those of the listed values that lie in a range; the answer is one of them."""
-    kept = {answer, *(value for value in values if low <= value <= high)}
+def _listed(feature: Feature, values: Sequence[float]) -> frozenset[Any]:
+    """State listed values, in the type of their feature."""
     if feature.kind is Kind.DATE:
-        return frozenset(map(date_of, kept))
-    if feature.kind is Kind.WHOLE:
-        step = Fraction(int(feature.grid or 1))
-        return frozenset(int(v) for v in kept if (Fraction(v) - Fraction(answer)) % step == 0)
-    return frozenset(kept)
+        return frozenset(map(date_of, values))
+    return frozenset(map(int, values) if feature.kind is Kind.WHOLE else values)
 
 
 def _values(feature: Feature, answer: float, low: float, high: float) -> Any:

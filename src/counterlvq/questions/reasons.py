@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
+from counterlvq.presentation.question_cards import Listing, question_card
+from counterlvq.presentation.rows import value_words
 from counterlvq.presentation.sentences import noun_of
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
@@ -35,7 +37,7 @@ from counterlvq.questions.free_ranges import (
     listed_columns,
 )
 from counterlvq.questions.protocol import Asks, read_whole_row, refuse_rows
-from counterlvq.questions.range_words import range_words
+from counterlvq.questions.range_words import range_words, value_range
 from counterlvq.questions.ranges import Ranges
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr, shown_text
@@ -213,6 +215,26 @@ class Reasons:
         return "\n".join([self.text(), *lines])
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the reason in a notebook."""
+        columns = self.asked.features
+        pairs = dict(zip(columns.names, self.row, strict=True))
+        own = [
+            (
+                shown_text(columns[name].spoken),
+                value_words(columns[name], pairs[name]),
+                shown_text(self.witnesses[name].prediction) if name in self.witnesses else "–",
+            )
+            for name in self.features
+        ]
+        free = [
+            (shown_text(columns[name].spoken), value_range(columns[name], found, PLAIN, None))
+            for name, found in self.ranges.items()
+        ]
+        settling = Listing("What settles it", ("feature", "value", "set free, it may be"), own)
+        others = Listing("Whatever these are", ("feature", "values"), free)
+        return question_card("Reasons", [self.text()], [settling, others])
 
 
 def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:

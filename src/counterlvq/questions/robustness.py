@@ -16,6 +16,7 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only, told
 from counterlvq.numeric.tolerances import CLOSE_CALL, SAFE, UNIT
+from counterlvq.presentation.question_cards import Listing, question_card
 from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
@@ -30,6 +31,10 @@ NORMS: Mapping[str, type[Manhattan] | type[Euclidean] | type[Chebyshev]] = {
 }  # fmt: skip
 # Columns, or labels, that an error names.
 _MOST_NAMED = 8
+
+
+# Said where scores are no distances.
+_NO_CERTIFICATE = "no quick certificate: the scores of this model are no distances"
 
 
 @final
@@ -157,18 +162,34 @@ class Robustness:
     def __str__(self) -> str:
         lines = [self.headline]
         for norm in self.distance:
-            parts = {"proved": self.certified, "quick certificate": self.hypothesis_margin}
-            told = [
-                f"{name} {np.median(values[norm][self.right]):.4g}"
-                for name, values in parts.items()
-                if self.right.any() and not np.isnan(values[norm]).all()
-            ]
+            told = [f"{name} {radius}" for name, radius in self._medians(norm).items() if radius]
             if np.isnan(self.hypothesis_margin[norm]).all():
-                told.append("no quick certificate: the scores of this model are no distances")
+                told.append(_NO_CERTIFICATE)
             lines.append(f"  {norm}: median radius, {', '.join(told)}" if told else f"  {norm}")
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _medians(self, norm: str) -> dict[str, str]:
+        """Write the median radius of rows that are right, by what says it; empty if none does."""
+        parts = {"proved": self.certified[norm], "quick certificate": self.hypothesis_margin[norm]}
+        return {
+            name: f"{np.median(values[self.right]):.4g}"
+            if self.right.any() and not np.isnan(values).all()
+            else ""
+            for name, values in parts.items()
+        }
+
+    def _repr_html_(self) -> str:
+        """Show the medians in a notebook."""
+        medians = {norm: self._medians(norm) for norm in self.distance}
+        rows = [
+            (norm, *(radius or "–" for radius in found.values())) for norm, found in medians.items()
+        ]
+        heads = ("norm", "proved", "quick certificate")
+        notes = [_NO_CERTIFICATE] if np.isnan([*self.hypothesis_margin.values()]).all() else []
+        said = [f"{words[0].upper()}{words[1:]}." for words in (self.headline, *notes)]
+        return question_card("Robustness", said, [Listing("Median radius", heads, rows)])
 
 
 def robustness(
