@@ -442,9 +442,13 @@ class Model:
         return out
 
     def is_copy(self, k: int, of: int) -> bool:
-        """Whether two prototypes are as far from everything."""
-        same = self.prototypes[k] == self.prototypes[of] and self.offsets[k] == self.offsets[of]
-        return same and self.factors[k] == self.factors[of]
+        """Whether two prototypes are as far from everything: their difference is not seen."""
+        if self.offsets[k] != self.offsets[of] or self.factors[k] != self.factors[of]:
+            return False
+        factor, (entries, _) = self.factors[k], whole(less(self.prototypes[k], self.prototypes[of]))
+        if factor is None:
+            return not any(entries)
+        return not any(sum([a * entries[j] for j, a in row]) for row in factor[0])
 
 
 def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
@@ -2295,7 +2299,11 @@ class Asked:
         """Whether an earlier prototype is as near everywhere; its own cell is looked at."""
         if self.margin or self.is_told or self.question.rule is not None:
             return False  # the whole question leaves them out
-        return any(self.model.is_copy(i, k) for k in range(i))
+        for k in range(i):
+            self.clock.look()
+            if self.model.is_copy(i, k):
+                return True
+        return False
 
     def _cell(self, i: int, item: Told, cap: End, empty: bool) -> End:
         if item["kind"] == "single":
