@@ -1018,6 +1018,15 @@ class Seen:
                 out.append({c: part[code].get(c, ZERO) - part[own].get(c, ZERO) for c in keys})
         return out
 
+    def is_unseen(self, c: int) -> bool:
+        """Whether no distance depends on a coordinate, as on the largest change."""
+
+        def made() -> bool:
+            slope = [self.slopes[c].get(n, ZERO) for n in range(self.model.depth)]
+            return not any(any(self.model.lifted(k, slope)[0]) for k in range(self.model.count))
+
+        return bool(self.kept(("unseen", c), made))
+
     def image(self, delta: Vector) -> Vector:
         """Where a change leads in the space of the model."""
         z = list(self.z)
@@ -2216,7 +2225,10 @@ class Asked:
         A value of a grid and an input that counts as it are two rows.
         """
         values, count = list[Vector](), 1
-        for a, b, allowed in zip(*box, self.seen.allowed, strict=True):
+        for c, (a, b, allowed) in enumerate(zip(*box, self.seen.allowed, strict=True)):
+            if a != b and self.seen.is_unseen(c):
+                values.append([ZERO])  # for the model all of them are one row
+                continue
             if not isinstance(a, Q) or not isinstance(b, Q) or count > 16:
                 return []
             if a != b:

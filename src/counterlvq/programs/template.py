@@ -101,6 +101,12 @@ class ProgramTemplate:
         """What one unit up, and one down, makes the whole cost at the least, (2, d)."""
         return self.both_ways if self.least_ways is None else self.least_ways
 
+    @property
+    def height(self) -> int | None:
+        """The column of the largest change, which alone has a price; None where others count."""
+        priced = np.flatnonzero(self.w > 0)
+        return int(priced[0]) if self.least_ways is not None and priced.size == 1 else None
+
     @cached_property
     def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and columns of the entries of L, row by row: a wide one is mostly blank."""
