@@ -236,6 +236,11 @@ class ProgramTemplate:
         far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
         far += [_forced(q.h[None, :], np.array([q.c - q.h @ x])) for q in self.quadrics]
         reach = _REACH * np.max(far, axis=0)
+        reach = np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0))
+        if self.height is not None:
+            # Its column alone says nothing of it: it is as large as what the others may cost.
+            costs = self.limiting_ways.max(axis=0) * reach
+            reach[self.height] = np.delete(costs, self.height).max(initial=0.0) or 1.0
         return Program(
             w=self.w,
             L=self.proof_factor,
@@ -246,7 +251,7 @@ class ProgramTemplate:
             lower=lower - x,
             upper=upper - x,
             quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
-            reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
+            reach=reach,
             blur=CROSSING
             * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
             ways=self.ways,
