@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer, text_of
 from counterlvq.certificates import check_certificate as checker
-from counterlvq.numeric.alike import first_alike
+from counterlvq.numeric.alike import alike
 
 
 def drawn(case: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -128,10 +128,27 @@ def test_what_differs_by_rounding_is_no_copy() -> None:
     assert twin.first_alike.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("case", range(40))
+def test_what_rounding_alone_tells_apart_is_decided_exactly(case: int) -> None:
+    """Decimals that would cancel leave their last digits, which say who wins, and are proved."""
+    W, labels, omega, x = drawn(case)
+    W, omega, x = 0.1 * W, 0.3 * omega, 0.7 * x + 0.05
+    model = clvq.PrototypeModel(W, labels, omega)
+    cost = [clvq.Manhattan(), clvq.Euclidean(), clvq.Chebyshev()][case % 3]
+    explainer = clvq.Explainer(model, cost)
+    for target in sorted({*labels.tolist()} - {model.predict(x[None, :])[0]}):
+        cf = explainer.explain(x, target=target)
+        assert cf.status in ("optimal", "infeasible"), (target, cf.cost, cf.lower_bound)
+        found = verified(explainer, cf)
+        assert found.bound >= cf.lower_bound * (1 - 1e-9)
+        if cf.status == "optimal":
+            assert model.predict(cf.values[None, :])[0] == target
+
+
 def test_many_points_close_together_take_little_time_and_count_as_different() -> None:
     points = 1e15 + np.arange(3000.0)[:, None] * np.array([1.0, 3.0])
     factor = np.array([[1.0, 1.0]])
-    found = first_alike(points, factor, points @ factor.T, np.full(3000, 1e6))
+    found = alike(points, factor, points @ factor.T, np.full(3000, 1e6)).first
     assert (found <= np.arange(3000)).all()
     assert (points[found].sum(axis=1) == points.sum(axis=1)).all()
 

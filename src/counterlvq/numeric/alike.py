@@ -6,22 +6,32 @@ be the same. Rounding leaves few pairs that could be such; these are compared ex
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.exact import dot
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import CLOSED_GAP, UNIT
 
-__all__ = ["first_alike"]
+__all__ = ["Alike", "alike"]
 
 # Exact products that one metric may take, and what a look at a pair counts as. Pairs beyond count
 # as different: then a search has more to do, and nothing else.
 _MOST_PRODUCTS, _LOOK = 1 << 20, 64
 
 
-def first_alike(points: Floats, factor: Floats, images: Floats, errors: Floats) -> NDArray[np.intp]:
-    """For each point (p, d) the first to which all distances under `factor` are the same, (p,).
+class Alike(NamedTuple):
+    """Which points are the same to a metric, and which but for rounding."""
+
+    first: NDArray[np.intp]  # (p,) for each point the first that is as far from everything
+    # Pairs whose difference is known to such a share of itself only that proofs would stay open.
+    nearly: tuple[tuple[int, int], ...]
+
+
+def alike(points: Floats, factor: Floats, images: Floats, errors: Floats) -> Alike:
+    """Compare points (p, d) by where a metric sees them.
 
     `factor` is (r, d), or (d,) for a diagonal metric. `images` (p, s) are where it takes the
     points, up to a shift for all and off by at most `errors` (p,).
@@ -29,7 +39,7 @@ def first_alike(points: Floats, factor: Floats, images: Floats, errors: Floats) 
     Examples
     --------
     >>> points, factor = np.array([[0.0, 1.0], [3.0, 0.0], [1.0, 0.0]]), np.array([[1.0, 1.0]])
-    >>> first_alike(points, factor, points @ factor.T, np.full(3, 1e-15))
+    >>> alike(points, factor, points @ factor.T, np.full(3, 1e-15)).first
     array([0, 1, 0])
     """
     first = np.arange(len(points))
@@ -39,13 +49,15 @@ def first_alike(points: Floats, factor: Floats, images: Floats, errors: Floats) 
         sizes = np.abs(images).sum(axis=1)
         reach = 2.0 * np.abs(line).sum() * errors + 2.0 * (line.size + 4) * UNIT * sizes
         low, high = images @ line - reach, images @ line + reach
-    near, left = list[int](), _MOST_PRODUCTS
+    near, left, nearly = list[int](), _MOST_PRODUCTS, list[tuple[int, int]]()
     for k in np.argsort(low, kind="stable").tolist():
         near = [i for i in near if high[i] >= low[k]]
         for i in near if left > 0 else ():
-            same, cost = _is_alike(points[i], points[k], factor, left)
-            left -= cost + _LOOK
-            if same:
+            found = _compared(points[i], points[k], factor, left)
+            left -= found.cost + _LOOK
+            if found.is_near:
+                nearly += [(i, k), (k, i)]
+            if found.is_same:
                 first[k] = i
                 break
         else:
@@ -53,22 +65,31 @@ def first_alike(points: Floats, factor: Floats, images: Floats, errors: Floats) 
     # So far groups are named by whoever comes first along the line.
     least = np.full(len(points), len(points))
     np.minimum.at(least, first, np.arange(len(points)))
-    return least[first]
+    first = least[first]
+    return Alike(first, tuple((int(first[i]), int(first[k])) for i, k in nearly))
 
 
-def _is_alike(a: Floats, b: Floats, factor: Floats, most: int) -> tuple[bool, int]:
-    """Whether ``factor a`` is ``factor b`` exactly, and how many exact products that took."""
+class _Compared(NamedTuple):
+    is_same: bool
+    is_near: bool  # and not the same
+    cost: int  # exact products
+
+
+def _compared(a: Floats, b: Floats, factor: Floats, most: int) -> _Compared:
+    """Compare ``factor a`` with ``factor b``, exactly where rounding could decide."""
     differ = a != b
     if factor.ndim == 1:
-        return not factor[differ].any(), 0
+        return _Compared(not factor[differ].any(), False, 0)
     rows = factor[:, differ]
     rows = rows[rows.any(axis=1)]
     if not rows.size:
-        return True, 0
+        return _Compared(True, False, 0)
     with np.errstate(over="ignore", invalid="ignore"):
         away = a[differ] - b[differ]
         error = (away.size + 4) * UNIT * (np.abs(rows) @ np.abs(away))
-        if (np.abs(rows @ away) > error).any() or 2 * rows.size > most:
-            return False, 0
+        size = np.abs(rows @ away)
+        if (size > error).any() or 2 * rows.size > most:
+            return _Compared(False, bool((CLOSED_GAP * size <= error).all()), 0)
     ends = np.concatenate([a[differ], -b[differ]])
-    return all(not dot(np.concatenate([row, row]), ends) for row in rows), 2 * rows.size
+    same = all(not dot(np.concatenate([row, row]), ends) for row in rows)
+    return _Compared(same, not same, 2 * rows.size)

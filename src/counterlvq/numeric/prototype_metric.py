@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.alike import first_alike
+from counterlvq.numeric.alike import Alike, alike
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.distances import squared_distances
 from counterlvq.numeric.exact import squared_distance
@@ -171,15 +171,25 @@ class PrototypeMetric:
 
         Copies, and under metrics that do not see all directions others too.
         """
-        first = self.first_copies.copy()
+        return self._alike.first
+
+    @property
+    def nearly_alike(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of prototypes that a metric tells apart by the rounding of their numbers alone."""
+        return self._alike.nearly
+
+    @cached_property
+    def _alike(self) -> Alike:
+        first, nearly = self.first_copies.copy(), list[tuple[int, int]]()
         alone = np.flatnonzero(first == np.arange(self.n_prototypes))
         for at in self._of_one_metric(alone):
             factor = self.omegas[at[0]] if isinstance(self.omegas, tuple) else self.omegas
             if factor is None or at.size < 2:
                 continue
-            same = first_alike(self.prototypes[at], factor, *self._images(at, factor))
-            first[at] = at[same]
-        return read_only(first[first])
+            same = alike(self.prototypes[at], factor, *self._images(at, factor))
+            first[at] = at[same.first]
+            nearly += [(int(at[i]), int(at[k])) for i, k in same.nearly]
+        return Alike(read_only(first[first]), tuple(nearly))
 
     def _of_one_metric(self, among: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """Divide prototypes by metric and offset."""
