@@ -20,6 +20,9 @@ from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["Question"]
 
+# Pairs of prototypes that are looked at in fractions; with more, searches would take too long.
+_MOST_NEAR = 100
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -101,8 +104,9 @@ class Question:
         Where the model decides exactly, so do their half-spaces, and rounding would hide them.
         """
         found: dict[int, list[int]] = {}
-        if self.ties_are_lost:
-            for i, k in self.cells.model.nearly_alike:
+        pairs = self.cells.model.nearly_alike if self.ties_are_lost else ()
+        if len(pairs) <= _MOST_NEAR:
+            for i, k in pairs:
                 if self.is_target[i] and self.is_rival[k]:
                     found.setdefault(i, []).append(int(np.searchsorted(self.cells.rivals, k)))
         return found
