@@ -482,6 +482,7 @@ NO_ROUNDING = {
     ("search/branch_and_bound.py", "3e-9"): "seconds",
     ("search/branch_and_bound.py", "1e-3"): "a share of multipliers that is tried, and judged",
     ("search/branch_and_bound.py", "1e-4"): "a share of multipliers that is tried, and judged",
+    ("problem/cost_terms.py", "1e-60"): "prices below are refused",
     ("search/seen_space.py", "1e-3"): "with which features a relaxation begins",
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/interruptible_runs.py", "1e-3"): "seconds",

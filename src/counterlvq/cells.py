@@ -92,14 +92,14 @@ class SharedCells:
     ) -> SharedCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
-        A prototype that lies exactly on an earlier one never wins, because the first of
-        two equals does. It bounds nothing, unless a margin is wished for over it as well, or
-        a foreign model decides between the two (`ties_count`).
+        A prototype that is exactly as far from everything as an earlier one never wins, because
+        the first of two equals does. It bounds nothing, unless a margin is wished for over it as
+        well, or a foreign model decides between the two (`ties_count`).
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
         # Two that only look alike in other coordinates are told apart by the model behind them.
         if not ties_count and not model.is_refereed and model.blur is None:
-            alive = model.first_copies == np.arange(model.n_prototypes)
+            alive = model.first_alike == np.arange(model.n_prototypes)
         targets = np.flatnonzero(target_mask & alive)
         rivals = np.flatnonzero(~target_mask & alive)
         # Where every label is wished for, all cells are the whole space, and one is enough. Where
@@ -262,18 +262,13 @@ class LocalCells:
     ) -> LocalCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
-        As for `SharedCells`, an exact copy of an earlier prototype, metric and offset too, never
-        wins and bounds nothing unless ties count.
+        As for `SharedCells`, what is as far from everything as an earlier prototype, metric and
+        offset too, never wins and bounds nothing unless ties count.
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
         # Two that only look alike in other coordinates are told apart by the model behind them.
         if not ties_count and not model.is_refereed:
-            seen: set[tuple[bytes, ...]] = set()
-            offsets = np.zeros(alive.size) if model.offsets is None else model.offsets
-            for k, parts in enumerate(zip(model.prototypes, model.factors, offsets, strict=True)):
-                key = tuple(part.tobytes() for part in parts)
-                alive[k] = key not in seen
-                seen.add(key)
+            alive = model.first_alike == np.arange(model.n_prototypes)
         rivals = np.flatnonzero(~target_mask & alive)
         targets = np.flatnonzero(target_mask & alive)
         cells = cls(model, targets[:1] if target_mask.all() else targets, rivals)

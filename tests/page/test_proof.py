@@ -135,6 +135,23 @@ def test_one_rival_is_overtaken_at_the_price_of_either_part(tmp_path: Path) -> N
     assert [each["verdict"] for each in told] == ["verified", "refuted"]
 
 
+def test_cell_of_a_prototype_that_the_metric_takes_for_an_earlier_one_may_be_left_out(
+    tmp_path: Path,
+) -> None:
+    texts = []
+    for metric in ([1.0, 0.0], [[1.0, 0.0]], [1.0, 1.0]):
+        W = [[0.0, 0.0], [4.0, 0.0], [4.0, 7.0], [9.0, 0.0]]
+        model = clvq.PrototypeModel(W, ["no", "no", "yes", "yes"], metric)
+        explainer = clvq.Explainer(model)
+        header, line = map(json.loads, certificate(explainer, np.array([1.0, 0.0])).splitlines())
+        cells = line["proof"]["cells"]
+        line["proof"]["cells"] = [cell for cell in cells if cell["prototype"] != 2]
+        texts.append(f"{json.dumps(header)}\n{json.dumps(line)}\n")
+    assert [is_verified(text) for text in texts] == [True, True, False]
+    told = verdicts(texts, tmp_path)
+    assert [each["verdict"] for each in told] == ["verified", "verified", "refuted"]
+
+
 def agreement(cases: range, mutations: int, folder: Path, drawn=asked) -> None:
     rng = np.random.default_rng(cases.start)
     sound = [certificate(*drawn(case)) for case in cases]

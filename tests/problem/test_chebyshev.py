@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from sklearn.compose import ColumnTransformer
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq import solvers
@@ -307,3 +309,26 @@ def test_positions_count_columns_that_the_model_does_not_see() -> None:
         assert cf.status == "optimal"
         assert cf.x[1] == X[0, 1]
         assert cf.x[2] != X[0, 2]
+
+
+@pytest.mark.parametrize("size", [1e-50, 1e-15, 1e15, 1e50])
+def test_what_costs_are_counted_in_does_not_matter(size: float) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    cf = clvq.Explainer(model, clvq.Chebyshev([size, size])).explain([0.0, 0.0], target="yes")
+    assert cf.status == "optimal"
+    assert cf.cost == pytest.approx(5.0 / 3.0 * size, rel=1e-6, abs=0.0)
+
+
+def test_another_level_is_one_of_the_changes() -> None:
+    """It costs nothing more where a number goes as far, and counts alone where none does."""
+    table = [clvq.Feature("size"), clvq.Feature("kind", levels=["a", "b"])]
+    encoder = ColumnTransformer([("n", "passthrough", [0]), ("k", OneHotEncoder(), [1])])
+    rows = pd.DataFrame({"size": [0.0, 8.0], "kind": ["a", "b"]})
+    pipeline = make_pipeline(encoder, KNeighborsClassifier(1)).fit(rows, ["no", "yes"])
+    for price in (2.0, 5.0):
+        cost = clvq.Chebyshev([1.0, 1.0], switches={"kind": price})
+        cf = clvq.Explainer(pipeline, cost, features=clvq.Features(table)).explain(
+            rows[:1].assign(size=1.0), target="yes"
+        )
+        # With the other level 3.875 is enough for the size, without it 4.125.
+        assert cf.cost == pytest.approx(2.875 if price == 2.0 else 3.125, rel=1e-6)

@@ -623,3 +623,18 @@ def test_a_form_that_contradicts_its_factor_is_refused() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"])
     with pytest.raises(clvq.InvalidInputError, match=r"OwnForm\.quadratic_form\(2\) .* disagree"):
         clvq.Explainer(model, OwnForm())
+
+
+@pytest.mark.parametrize("price", [1e100, 1e-100])
+def test_prices_without_digits_beside_others_are_refused_with_the_next_step(price: float) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    costs = [clvq.Manhattan([1.0, price]), clvq.Manhattan([1.0, 1.0], increase={"x1": price})]
+    costs += [clvq.Chebyshev([1.0, price]), clvq.Mahalanobis(price * np.eye(2))]
+    for cost in costs:
+        with pytest.raises(
+            clvq.InvalidInputError, match=r"price of .* from 1e-60 to 1e\+60.*Freeze"
+        ):
+            clvq.Explainer(model, cost)
+    # What is left of a direction by rounding is no price.
+    nearly_flat = clvq.Mahalanobis.from_factor([[1.0, 0.0], [0.0, 1e-40]])
+    assert clvq.Explainer(model, nearly_flat).explain([0.0, 0.0], target="yes").cost >= 0.0

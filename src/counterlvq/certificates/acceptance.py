@@ -105,13 +105,28 @@ class Acceptance:
         else:
             nearest = self.model.nearest_of_checked(Y)
         if not self.wins(Y, X, nearest, target_mask)[0]:
-            return None
+            nearest = self._tied(Y, nearest, target_mask)
+            if not nearest.size:
+                return None
         cost, resolution = float(judged.cost[0]), float(judged.resolution[0])
         found = Accepted(y, cost, resolution, int(nearest[0]), self.says is None)
         if self.template.is_continuous or found.is_confirmed:
             return found
         prototype = self.confirms(found, target_mask, assured)
         return None if prototype is None else found._replace(prototype=prototype, is_confirmed=True)
+
+    def _tied(
+        self, Y: Floats, nearest: NDArray[np.intp], target_mask: NDArray[np.bool_]
+    ) -> NDArray[np.intp]:
+        """Nearest wished-for prototype of a point, where a foreign model may say that it wins.
+
+        Of a tie on a grid it has the last word, in an order of its own: it is asked next. None
+        elsewhere, (0,): where there is no grid, points that win lie next to a tie.
+        """
+        if self.template.is_continuous or self.says is None or self.margin:
+            return nearest[:0]
+        near = self.model.about_as_near(Y, self.model.distances_of_checked(Y), nearest)
+        return self.nearest_wished(Y, target_mask) if near[0, target_mask].any() else nearest[:0]
 
     def keeps(self, X: Floats) -> NDArray[np.bool_]:
         """Say which inputs meet every constraint as they are, (n,).

@@ -14,6 +14,7 @@ from itertools import product
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
@@ -392,18 +393,28 @@ class BoxQuestion:
         """Whether a box has shrunk to one point of the grid, which the model calls otherwise.
 
         Only the user's model can tell: on a grid a tie that is lost has no neighbour that wins.
+        What no model sees, the largest change, may be anything.
         """
-        if self.template.is_continuous or box.is_empty or (box.lower < box.upper).any():
+        is_open = (box.lower < box.upper) & ~self._is_unseen
+        if self.template.is_continuous or box.is_empty or is_open.any():
             return False
         points = self._points(box)
         return bool(points) and not any(self._wins(point) for point in points)
+
+    @cached_property
+    def _is_unseen(self) -> NDArray[np.bool_]:
+        """Which columns are beside the table that the model sees: one for the largest change."""
+        height, out = self.template.height, np.zeros(self.x.size, dtype=bool)
+        if height is not None:
+            out[height] = True
+        return out
 
     def _points(self, box: Box) -> list[Floats]:
         """All points that a single change on the grid stands for; none if they are too many.
 
         An input that is on the grid but for its last digit may stay there, or end on the grid.
         """
-        point, ticks = self.ticks.values(box.lower), self.ticks
+        point, ticks = self.ticks.values(np.where(self._is_unseen, 0.0, box.lower)), self.ticks
         off = np.flatnonzero((ticks.off > 0) & (box.lower == 0.0))
         known = (ticks.is_point(int(j), float(box.lower[j])) for j in ticks.columns)
         if off.size > _MOST_OFF or not all(known):

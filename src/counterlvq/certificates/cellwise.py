@@ -34,7 +34,7 @@ def proof_of(question: Question, prototype: int, multipliers: Multipliers, point
     return Proof(
         prototype,
         question.cells.rivals[charged],
-        multipliers.y[charged],
+        (multipliers.y[:count] * question.units(prototype))[charged],
         Multipliers(multipliers.y[count:], multipliers.z, multipliers.nu),
         point,
     )

@@ -442,9 +442,13 @@ class Model:
         return out
 
     def is_copy(self, k: int, of: int) -> bool:
-        """Whether two prototypes are as far from everything."""
-        same = self.prototypes[k] == self.prototypes[of] and self.offsets[k] == self.offsets[of]
-        return same and self.factors[k] == self.factors[of]
+        """Whether two prototypes are as far from everything: their difference is not seen."""
+        if self.offsets[k] != self.offsets[of] or self.factors[k] != self.factors[of]:
+            return False
+        factor, (entries, _) = self.factors[k], whole(less(self.prototypes[k], self.prototypes[of]))
+        if factor is None:
+            return not any(entries)
+        return not any(sum([a * entries[j] for j, a in row]) for row in factor[0])
 
 
 def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
@@ -1013,6 +1017,15 @@ class Seen:
                 keys = {*part[code], *part[own]}
                 out.append({c: part[code].get(c, ZERO) - part[own].get(c, ZERO) for c in keys})
         return out
+
+    def is_unseen(self, c: int) -> bool:
+        """Whether no distance depends on a coordinate, as on the largest change."""
+
+        def made() -> bool:
+            slope = [self.slopes[c].get(n, ZERO) for n in range(self.model.depth)]
+            return not any(any(self.model.lifted(k, slope)[0]) for k in range(self.model.count))
+
+        return bool(self.kept(("unseen", c), made))
 
     def image(self, delta: Vector) -> Vector:
         """Where a change leads in the space of the model."""
@@ -2212,7 +2225,10 @@ class Asked:
         A value of a grid and an input that counts as it are two rows.
         """
         values, count = list[Vector](), 1
-        for a, b, allowed in zip(*box, self.seen.allowed, strict=True):
+        for c, (a, b, allowed) in enumerate(zip(*box, self.seen.allowed, strict=True)):
+            if a != b and self.seen.is_unseen(c):
+                values.append([ZERO])  # for the model all of them are one row
+                continue
             if not isinstance(a, Q) or not isinstance(b, Q) or count > 16:
                 return []
             if a != b:
@@ -2295,7 +2311,11 @@ class Asked:
         """Whether an earlier prototype is as near everywhere; its own cell is looked at."""
         if self.margin or self.is_told or self.question.rule is not None:
             return False  # the whole question leaves them out
-        return any(self.model.is_copy(i, k) for k in range(i))
+        for k in range(i):
+            self.clock.look()
+            if self.model.is_copy(i, k):
+                return True
+        return False
 
     def _cell(self, i: int, item: Told, cap: End, empty: bool) -> End:
         if item["kind"] == "single":

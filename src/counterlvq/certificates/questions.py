@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.cells import SharedCells
-from counterlvq.certificates.duality import Grounds
+from counterlvq.cells import Halfspaces, SharedCells
+from counterlvq.certificates.duality import Grounds, exact_rivals
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.programs.program import Program
@@ -18,6 +19,9 @@ from counterlvq.programs.proof_data import ProofData, limits_at, proof_data_of, 
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["Question"]
+
+# Pairs of prototypes that are looked at in fractions; with more, searches would take too long.
+_MOST_NEAR = 100
 
 
 @final
@@ -89,7 +93,49 @@ class Question:
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""
         cell = self.cells.halfspaces(prototype, self.x, rivals)
+        if self._near and rivals is None:
+            cell = self._exactly(prototype, cell)
         return self.template.at(self.x, cell, self.spread)
+
+    @cached_property
+    def _near(self) -> dict[int, list[int]]:
+        """Rivals of target prototypes, by position, that the metric tells apart by rounding alone.
+
+        Where the model decides exactly, so do their half-spaces, and rounding would hide them.
+        """
+        found: dict[int, list[int]] = {}
+        pairs = self.cells.model.nearly_alike if self.ties_are_lost else ()
+        if len(pairs) <= _MOST_NEAR:
+            for i, k in pairs:
+                if self.is_target[i] and self.is_rival[k]:
+                    found.setdefault(i, []).append(int(np.searchsorted(self.cells.rivals, k)))
+        return found
+
+    def units(self, prototype: int) -> Floats:
+        """Return what each row of a cell is multiplied by in its program, (m,)."""
+        units, near = np.ones(self.cells.rivals.size), self._near.get(prototype, [])
+        if near:
+            others = np.delete(self.cells.halfspaces(prototype, self.x).normals, near, axis=0)
+            metric = np.abs(self.cells.model.shared_factor).max(initial=0.0) ** 2
+            usual = np.abs(others).max(initial=0.0) or metric * self.spread.max()
+            for n in near:
+                size = float(max(map(abs, self._exact_row(prototype, n)[0])))
+                units[n] = 2.0 ** (np.frexp(usual)[1] - np.frexp(size)[1]) if size else 1.0
+        return units
+
+    def _exact_row(self, prototype: int, at: int) -> tuple[list[Fraction], Fraction]:
+        rival = int(self.cells.rivals[at])
+        told = exact_rivals(self.cells.model, self.x, prototype, [(rival, 1.0)], Fraction(0))
+        return told[0].row, told[0].right
+
+    def _exactly(self, prototype: int, cell: Halfspaces) -> Halfspaces:
+        """State the half-spaces that rounding would hide by their exact numbers, in their units."""
+        normals, leads, units = cell.normals.copy(), cell.leads.copy(), self.units(prototype)
+        for n in self._near.get(prototype, ()):
+            row, lead = self._exact_row(prototype, n)
+            unit = Fraction(units[n])
+            normals[n], leads[n] = [float(a * unit) for a in row], float(lead * unit)
+        return Halfspaces(normals, leads)
 
 
 def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.alike import Alike, alike
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.distances import squared_distances
 from counterlvq.numeric.exact import squared_distance
@@ -163,6 +164,49 @@ class PrototypeMetric:
             key = point.tobytes(), factor, offsets[k].tobytes()
             found.append(first.setdefault(key, k))
         return read_only(np.array(found, dtype=np.intp))
+
+    @cached_property
+    def first_alike(self) -> NDArray[np.intp]:
+        """For each prototype the first that is exactly as far from everything, (p,).
+
+        Copies, and under metrics that do not see all directions others too.
+        """
+        return self._alike.first
+
+    @property
+    def nearly_alike(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of prototypes that a metric tells apart by the rounding of their numbers alone."""
+        return self._alike.nearly
+
+    @cached_property
+    def _alike(self) -> Alike:
+        first, nearly = self.first_copies.copy(), list[tuple[int, int]]()
+        alone = np.flatnonzero(first == np.arange(self.n_prototypes))
+        for at in self._of_one_metric(alone):
+            factor = self.omegas[at[0]] if isinstance(self.omegas, tuple) else self.omegas
+            if factor is None or at.size < 2:
+                continue
+            same = alike(self.prototypes[at], factor, *self._images(at, factor))
+            first[at] = at[same.first]
+            nearly += [(int(at[i]), int(at[k])) for i, k in same.nearly]
+        return Alike(read_only(first[first]), tuple(nearly))
+
+    def _of_one_metric(self, among: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """Divide prototypes by metric and offset."""
+        groups: dict[tuple[bytes, float], list[int]] = {}
+        for k in among.tolist():
+            factor = self.omegas[k].tobytes() if isinstance(self.omegas, tuple) else b""
+            offset = 0.0 if self.offsets is None else float(self.offsets[k])
+            groups.setdefault((factor, offset), []).append(k)
+        return [np.array(group, dtype=np.intp) for group in groups.values()]
+
+    def _images(self, at: NDArray[np.intp], factor: Floats) -> tuple[Floats, Floats]:
+        """Where a metric takes some prototypes, and a bound on the rounding of that."""
+        if not isinstance(self.omegas, tuple):
+            return self.anchors[at], self.anchor_errors[at]
+        centred = self.prototypes[at] - self.center
+        error = (self.n_features + 4) * UNIT * (np.abs(centred) @ _column_lengths(factor))
+        return centred @ factor.T, error
 
     def distance_errors(self, rows: Floats, scores: Floats) -> Floats:
         """Bound the rounding of `distances`, (n, p).

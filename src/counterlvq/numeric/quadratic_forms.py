@@ -124,6 +124,16 @@ class QuadraticForm:
         entries = roots_from_below(self.diagonal[seen]), seen, np.arange(seen.size + 1)
         return sparse.csr_array(entries, shape=(seen.size, self.width))
 
+    def of_single_columns(self) -> Floats:
+        """Return its value at a unit of each column alone, (d,)."""
+        if self.diagonal is not None:
+            return self.diagonal
+        if self.matrix is not None:
+            return self.matrix.diagonal()
+        assert self.factor is not None
+        with np.errstate(over="ignore", under="ignore"):
+            return np.asarray(np.einsum("ij,ij->j", self.factor, self.factor))
+
     @property
     def is_flat(self) -> bool:
         """Whether every change has the value 0."""

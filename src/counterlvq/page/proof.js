@@ -114,8 +114,10 @@ class Model {
     });
   }
   isCopy(k, of) {
-    const same = this.prototypes[k].every((v, j) => compare(v, this.prototypes[of][j]) === 0);
-    return same && compare(this.offsets[k], this.offsets[of]) === 0;
+    // As far from everything: the metric does not see their difference.
+    const away = this.prototypes[k].map((v, j) => sub(v, this.prototypes[of][j]));
+    const seen = this.factor ? this.factor.some((row) => sign(dot(row, away))) : away.some(sign);
+    return !seen && compare(this.offsets[k], this.offsets[of]) === 0;
   }
 }
 

@@ -41,7 +41,9 @@ class Chebyshev(Cost):
     weights : array-like of shape (d,), or mapping from feature name to float, optional
         Positive price of one unit of change per feature, as for `Manhattan`; 1 by default.
     switches : mapping from feature to price, optional
-        What another level costs, for the feature or for each pair of levels; see `Cost`.
+        What another level costs, for the feature or for each pair of levels; see `Cost`. It is
+        one of the changes of which the largest counts: another level for 2 costs nothing more
+        where a number goes as far as 2.
     default : float or mapping from feature to price, optional
         What pairs of levels cost that `switches` does not list.
     unit : str, optional

@@ -20,6 +20,9 @@ from counterlvq.tables.features import Features
 
 __all__ = ["Priced", "Prices", "tied_columns"]
 
+# Prices beyond leave no digits beside others, and multipliers that overflow or come to nothing.
+_LEAST_PRICE, _MOST_PRICE = 1e-60, 1e60
+
 
 class Priced(NamedTuple):
     """A cost in numbers, as `ProgramTemplate` takes it."""
@@ -61,6 +64,7 @@ class Prices:
             for j, feature in enumerate(features)
             if not feature.is_number
         }
+        _refuse_extremes(weights, form, usual, features)
         missing = {j: np.isnan(table) for j, table in usual.items() if np.isnan(table).any()}
         # Of pairs that cannot come up nobody asks the price.
         switches = {j: np.where(np.isnan(table), 1.0, table) for j, table in usual.items()}
@@ -132,6 +136,29 @@ def _of_levels(ways: Floats) -> tuple[float, float]:
     """Weights of steps along levels; 1 where the cost has none."""
     up, down = ways.tolist()
     return up or 1.0, down or 1.0
+
+
+def _refuse_extremes(
+    weights: Floats, form: QuadraticForm, switches: Mapping[int, Floats], features: Features
+) -> None:
+    """Refuse prices so large or small that no answer could be proved."""
+    numbers = [j for j, feature in enumerate(features) if feature.is_number]
+    named = [(features.names[j], weights[:, j]) for j in numbers]
+    squares = form.of_single_columns()
+    if squares.max(initial=0.0) >= _LEAST_PRICE:  # then smaller ones are rounding
+        squares = np.where(squares < _LEAST_PRICE, 0.0, squares)
+    named += [(features.names[j], squares[[n]]) for n, j in enumerate(numbers)]
+    named += [(features.names[j], table) for j, table in switches.items()]
+    for name, prices in named:
+        sizes = np.abs(prices)
+        far = sizes[(sizes > _MOST_PRICE) | ((sizes > 0) & (sizes < _LEAST_PRICE))]
+        if far.size:
+            raise InvalidInputError(
+                f"the cost has a price of {far[0]:g} for {name!r}; expected prices from "
+                f"{_LEAST_PRICE:g} to {_MOST_PRICE:g}. Only their ratios decide which answer is "
+                f"the closest: divide all of them by the same number, and use Freeze to keep a "
+                f"feature as it is."
+            )
 
 
 def tied_columns(cost: Cost, features: Features, columns: Sequence[str]) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ class Cost:
     Of the costs here, `Manhattan` alone can have other weights upwards than downwards.
 
     A cost states its two parts; everything else is derived from them: values, bounds, proofs.
-    Another level of a categorical feature adds its price, whatever the cost: see `switches`.
+    Another level of a categorical feature has a price of its own, see `switches`. It is added to
+    the rest; under `Chebyshev`, where the largest change counts, it is one change among the others.
+    An `Explainer` takes prices from 1e-60 to 1e60.
 
     A cost of your own is a subclass with two methods, and nothing else is needed:
 

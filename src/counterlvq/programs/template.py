@@ -101,6 +101,12 @@ class ProgramTemplate:
         """What one unit up, and one down, makes the whole cost at the least, (2, d)."""
         return self.both_ways if self.least_ways is None else self.least_ways
 
+    @property
+    def height(self) -> int | None:
+        """The column of the largest change, which alone has a price; None where others count."""
+        priced = np.flatnonzero(self.w > 0)
+        return int(priced[0]) if self.least_ways is not None and priced.size == 1 else None
+
     @cached_property
     def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and columns of the entries of L, row by row: a wide one is mostly blank."""
@@ -230,6 +236,11 @@ class ProgramTemplate:
         far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
         far += [_forced(q.h[None, :], np.array([q.c - q.h @ x])) for q in self.quadrics]
         reach = _REACH * np.max(far, axis=0)
+        reach = np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0))
+        if self.height is not None:
+            # Its column alone says nothing of it: it is as large as what the others may cost.
+            costs = self.limiting_ways.max(axis=0) * reach
+            reach[self.height] = np.delete(costs, self.height).max(initial=0.0) or 1.0
         return Program(
             w=self.w,
             L=self.proof_factor,
@@ -240,7 +251,7 @@ class ProgramTemplate:
             lower=lower - x,
             upper=upper - x,
             quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
-            reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
+            reach=reach,
             blur=CROSSING
             * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
             ways=self.ways,

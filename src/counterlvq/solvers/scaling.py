@@ -155,8 +155,21 @@ def _column_units(program: Program) -> Floats:
     largest = rows.max(axis=1, keepdims=True, initial=0.0)
     pull = (rows / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
     free = np.where(narrow, 1.0 / np.where(narrow, room, 1.0), pull)
+    free = free * _usual_price(program, price)
     price = np.where(price > 0, price, free)
     return np.asarray(1.0 / np.where(price > 0, price, 1.0))
+
+
+def _usual_price(program: Program, price: Floats) -> float:
+    """Say what features without a price of their own cost at the least; 1 if that is usual.
+
+    Where the largest change counts, it is as much larger or smaller than all of them.
+    """
+    if program.least_ways is None:
+        return 1.0
+    costs, moves = program.least_ways.max(axis=0), program.lower < program.upper
+    known = costs[moves & (price == 0) & (costs > 0)]
+    return float(np.clip(1.0, known.min(), known.max())) if known.size else 1.0
 
 
 def _row_sizes(matrix: Floats, right: Floats) -> Floats:
