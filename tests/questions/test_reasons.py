@@ -263,7 +263,7 @@ def test_listed_values_are_what_a_reason_says() -> None:
         (clvq.Quadratic([[1]], 0.75, features=["b"]), lambda a, b: b**2 <= 0.75),
         ("b not in [2]", lambda a, b: b != 2),
     ],
-    ids=str,
+    ids=["sum", "linear", "rule", "if", "quadratic", "square", "value left out"],
 )
 def test_what_limits_the_others_beyond_their_ranges_is_named(
     rule: str | clvq.Constraint, keeps: Callable[[np.ndarray, np.ndarray], np.ndarray]
