@@ -196,8 +196,10 @@ class Branching(CellSearch):
                 self._nodes.append(Node(*told))
                 continue
             bound = 0.0 if is_free else self._bound(prototype, prices, box, cap)
-            # Relaxations say far more, if there is time for one in each cell.
-            coarse = charged_for_one(problem, box, cap) if self._allowed < np.inf else None
+            # Relaxations say far more, if there is time for one in each cell. No limit of time is
+            # the longest one: no less is said then.
+            is_worth = self._allowed < np.inf or isinstance(self.question.cells, LocalCells)
+            coarse = charged_for_one(problem, box, cap) if is_worth else None
             if coarse is not None and (least := self._bound(prototype, coarse, box, cap)) > bound:
                 prices, bound = coarse, least
             self._unseen += 1
