@@ -319,9 +319,7 @@ class Branching(CellSearch):
         cap = self._looked_at = self._cost
         box = self.question.inside(node.box, cap)
         sides = self._sides(node.prototype, node.within, box, cap)
-        is_empty = box.is_empty or (sides is not None and sides.is_empty)
-        if is_empty or self.question.is_ruled_out(box):
-            node.bound, node.cap = np.inf, cap
+        if self._holds_nothing(node, box, cap, sides):
             return
         if self._is_settled_by_cost(node, box, cap, sides):
             self._closed = min(self._closed, node.bound)
@@ -346,6 +344,23 @@ class Branching(CellSearch):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _holds_nothing(self, node: Node, box: Box, cap: float, sides: FormSides | None) -> bool:
+        """Whether a box is known to hold no answer without a relaxation.
+
+        Of a box without end a relaxation sees a part only; one rival may be nearer in all of it.
+        """
+        is_empty = box.is_empty or (sides is not None and sides.is_empty)
+        if is_empty or self.question.is_ruled_out(box):
+            node.bound, node.cap = np.inf, cap
+            return True
+        if box.is_finite:
+            return False
+        problem = self._problem(node.prototype, box)
+        shown = self._shown_empty(node.prototype, problem, box, cap)
+        if shown is not None:
+            node.prices, node.bound, node.cap = shown, np.inf, cap
+        return shown is not None
 
     def _is_contradicted(
         self, node: Node, ray: LiftedMultipliers, box: Box, cap: float, sides: FormSides | None

@@ -28,6 +28,8 @@ __all__ = ["charged_for_one", "nearer_throughout"]
 
 # Rivals that are tried where each may be nearer throughout.
 _MOST_TRIED = 3
+# How often each change is put where the others have it, where sides hold some.
+_SWEEPS = 10
 # Shares of a quadratic cost that are tried.
 _SHARES = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 
@@ -90,23 +92,24 @@ def nearer_throughout(problem: NonconvexProgram, box: Box) -> Iterator[LiftedMul
     forms, found = problem.forms, list[tuple[float, int, Floats]]()
     has_middle = np.isfinite(box.lower) & np.isfinite(box.upper)
     middle = np.where(has_middle, box.center, np.clip(0.0, box.lower, box.upper))
-    half = np.where(has_middle, box.half, np.inf)
+    half, moves = np.where(has_middle, box.half, np.inf), box.lower < box.upper
     for k, (Q, q, r) in enumerate(
         zip(*(part[: problem.rivals] for part in forms[:3]), strict=True)
     ):
-        is_seen = (q != 0) | Q.any(axis=0)
+        is_seen = moves & ((q != 0) | Q.any(axis=0))
         size = max(float(forms.size[k]), NO_SIZE)
         far, S = half[is_seen], Q[np.ix_(is_seen, is_seen)]
+        at, slope = float(middle @ Q @ middle + q @ middle - r), (2.0 * Q @ middle + q)[is_seen]
         if np.isfinite(far).all():
-            slope = (2.0 * Q @ middle + q)[is_seen]
-            least = (
-                middle @ Q @ middle + q @ middle - r - np.abs(slope) @ far - far @ np.abs(S) @ far
-            )
+            least = at - np.abs(slope) @ far - far @ np.abs(S) @ far
             found.append((float(least) / size, k, middle))
-        if np.diag(Q).min() >= -NEARLY_FLAT * np.abs(Q).max():
-            lowest = least_squares(Q, -0.5 * q, NEARLY_FLAT)
-            if lowest is not None and _is_convex(S):
-                found.append((float(0.5 * q @ lowest - r) / size, k, lowest))
+        if S.size and np.diag(S).min() >= -NEARLY_FLAT * np.abs(S).max() and _is_convex(S):
+            ends = Box(box.lower[is_seen] - middle[is_seen], box.upper[is_seen] - middle[is_seen])
+            step = _lowest(S, slope, ends)
+            if step is not None:
+                point = middle.copy()
+                point[is_seen] += step
+                found.append((float(at + slope @ step + step @ S @ step) / size, k, point))
     for worth, k, point in sorted(found, key=lambda each: -each[0])[:_MOST_TRIED]:
         if worth > 0.0:
             charged = np.zeros(forms.r.size)
@@ -114,9 +117,22 @@ def nearer_throughout(problem: NonconvexProgram, box: Box) -> Iterator[LiftedMul
             yield replace(LiftedMultipliers.none(problem), forms=charged, point=point)
 
 
+def _lowest(Q: Floats, q: Floats, box: Box) -> Floats | None:
+    """Find about where ``v'Qv + q'v`` is least in a box, by sweeps from its least value at all."""
+    found = least_squares(Q, -0.5 * q, NEARLY_FLAT)
+    if found is None:
+        return None
+    v = np.clip(found, *box)
+    for _ in range(_SWEEPS if (v != found).any() else 0):
+        for j in np.flatnonzero(np.diag(Q) > 0):
+            best = v[j] - (Q[j] @ v + 0.5 * q[j]) / Q[j, j]
+            v[j] = min(max(best, box.lower[j]), box.upper[j])
+    return v
+
+
 def _is_convex(Q: Floats) -> bool:
     """Whether floats say so, about."""
-    return not Q.size or float(np.linalg.eigvalsh(Q)[0]) >= -NEARLY_FLAT * float(np.abs(Q).max())
+    return float(np.linalg.eigvalsh(Q)[0]) >= -NEARLY_FLAT * float(np.abs(Q).max())
 
 
 def _best(bounds: Floats) -> int | None:
