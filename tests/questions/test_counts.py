@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
+from tests.support.certificate_corpus import told
 from tests.support.oracles import Question as Asked
 from tests.support.oracles import Squared, optimal_cost
 
@@ -418,3 +419,28 @@ def test_predict_is_asked_about_the_input_and_the_answer_and_no_more(limit, monk
     # What the input is called is asked, too, where nothing is found.
     monkeypatch.setattr(Pipeline, "predict", lambda self, X: ~own(self, X))
     assert never.explain(rows.iloc[0], target=True).status != "infeasible"
+
+
+@pytest.mark.parametrize(
+    ("seed", "cost", "most", "target", "status"),
+    [
+        (26, clvq.Chebyshev(), 1, 1, "optimal"),
+        (28, clvq.Euclidean(), 1, 2, "optimal"),
+        (39, clvq.Manhattan(), 2, 2, "optimal"),
+        (34, clvq.Euclidean(), 1, 0, "infeasible"),
+    ],
+)
+def test_parts_without_an_answer_are_closed_under_local_metrics(
+    seed: int, cost: clvq.Cost, most: int, target: int, status: str, tmp_path: Path
+) -> None:
+    """Nothing limits what is left free there, but for the cost of an answer in another part."""
+    rng = np.random.default_rng(seed)
+    d, p = int(rng.integers(3, 6)), int(rng.integers(3, 7))
+    places, labels = rng.normal(size=(p, d)), rng.permutation(np.arange(p) % 3)
+    model = clvq.PrototypeModel(places, labels, rng.normal(size=(p, d, d)))
+    explainer = clvq.Explainer(model, cost, constraints=[clvq.AtMost(most)])
+    cf = explainer.explain(rng.normal(size=d), target=target)
+    assert cf.status == status
+    assert explainer.verify(cf) == cf.lower_bound
+    clvq.save_certificate(cf, tmp_path / "one.jsonl", explainer)
+    assert [line.split()[0] for line in told(tmp_path / "one.jsonl")] == ["VERIFIED"]

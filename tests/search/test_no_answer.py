@@ -75,3 +75,70 @@ def test_an_answer_far_away_is_never_excluded(turn: float) -> None:
     assert asked.predict([far])[0] == 1
     for cost in (clvq.Manhattan(), clvq.Euclidean()):
         assert clvq.Explainer(asked, cost).explain(x, target=1).status != "infeasible"
+
+
+COSTS = pytest.mark.parametrize(
+    "cost",
+    [clvq.Manhattan(), clvq.Euclidean(), clvq.Chebyshev()],
+    ids=lambda cost: type(cost).__name__,
+)
+
+
+@COSTS
+@pytest.mark.parametrize("target", ["a", "b", "c"])
+def test_equalities_that_leave_one_point_are_decided(
+    cost: clvq.Cost, target: str, tmp_path: Path
+) -> None:
+    """No condition limits a column by itself; solved together they leave a point of class b."""
+    rng = np.random.default_rng(0)
+    model = clvq.PrototypeModel(
+        rng.normal(size=(4, 3)), [*"abcb"], rng.normal(size=(4, 3, 3)), feature_names=[*"uvw"]
+    )
+    x, point, A = model.prototypes[0], np.array([0.3, -1.1, 0.7]), rng.normal(size=(3, 3)).round(2)
+    assert model.predict([point])[0] == "b"
+    rows = [
+        " + ".join(f"{a!r} * {name}" for a, name in zip(row, "uvw", strict=True)) + f" == {right!r}"
+        for row, right in zip(A.tolist(), (A @ point).tolist(), strict=True)
+    ]
+    explainer = clvq.Explainer(model, cost, constraints=[*rows, "u - v <= 40"])
+    cf = explainer.explain(x + 0.5, target=target)
+    assert cf.status == ("optimal" if target == "b" else "infeasible"), cf.reason
+    assert explainer.verify(cf) == cf.lower_bound
+    clvq.save_certificate(cf, tmp_path / "one.jsonl", explainer)
+    assert [line.split()[0] for line in told(tmp_path / "one.jsonl")] == ["VERIFIED"]
+    (quick,) = clvq.verify_certificates(tmp_path / "one.jsonl")
+    assert quick.verified
+
+
+@COSTS
+@pytest.mark.parametrize("width", [2, 5])
+def test_one_rival_that_is_always_nearer_rules_a_cell_out(
+    width: int, cost: clvq.Cost, tmp_path: Path
+) -> None:
+    """Whatever other rivals there are, and also for the largest change."""
+    near, x = never_nearer(3, width)
+    rng = np.random.default_rng(3)
+    model = clvq.PrototypeModel(
+        np.concatenate([near.prototypes, rng.normal(size=(2, width))]), [0, 1, 2, 3],
+        [*near.factors, *rng.normal(size=(2, width, width))], offsets=[0.0, 0.5, 0.0, 0.0],
+    )  # fmt: skip
+    explainer = clvq.Explainer(model, cost)
+    cf = explainer.explain(x, target=1)
+    assert cf.status == "infeasible", cf.reason
+    assert explainer.verify(cf) == np.inf
+    clvq.save_certificate(cf, tmp_path / "one.jsonl", explainer)
+    assert [line.split()[0] for line in told(tmp_path / "one.jsonl")] == ["VERIFIED"]
+
+
+def test_a_largest_change_is_no_feature_that_nothing_limits() -> None:
+    """It has no end while no answer is known, which says nothing about the question."""
+    rng = np.random.default_rng(1)
+    model = clvq.PrototypeModel(rng.normal(size=(2, 2)), [0, 1], rng.normal(size=(2, 2, 2)))
+    explainer = clvq.Explainer(model, clvq.Chebyshev(), time_limit=0.0)
+    free = explainer.explain(model.prototypes[0], target=1)
+    assert free.status == "unknown"
+    assert "nothing limits x0, x1: " in free.reason
+    assert "largest change" not in free.reason
+    bounds = [clvq.Bounds(name, -9.0, 9.0) for name in ("x0", "x1")]
+    held = clvq.Explainer(model, clvq.Chebyshev(), constraints=bounds, time_limit=0.0)
+    assert "nothing limits" not in held.explain(model.prototypes[0], target=1).reason

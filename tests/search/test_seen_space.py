@@ -330,10 +330,10 @@ def test_prices_that_differ_by_direction_keep_bounds_true(
     """Against the same question with all columns lifted, which is closed."""
     model, x, target = wide(seed, 10)
     prices = clvq.Manhattan(increase=np.linspace(1.0, 1.5, 10), decrease=np.linspace(1.3, 1.0, 10))
-    whole = clvq.Explainer(model, prices)
-    closed = whole.explain(x, target)
+    with monkeypatch.context() as patch:
+        patch.setattr(strategies, "space_of", lambda _: None)
+        closed = clvq.Explainer(model, prices).explain(x, target)
     assert closed.status == "optimal"
-    monkeypatch.setattr(seen_space, "_LEAST_TURNED", 1)
     monkeypatch.setattr(strategies, "_SEEN_BUDGET", 10)
     explainer = clvq.Explainer(model, prices)
     cf = explainer.explain(x, target)
@@ -341,6 +341,48 @@ def test_prices_that_differ_by_direction_keep_bounds_true(
     assert cf.lower_bound <= closed.cost
     assert cf.lower_bound > 0.5 * closed.cost
     assert explainer.verify(cf) == cf.lower_bound
+
+
+@pytest.mark.parametrize("turn", [3.0, 1.0 / 3.0])
+@pytest.mark.parametrize("width", [10, 20])
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_multipliers_show_what_the_method_says_where_prices_differ_by_direction(
+    width: int, turn: float, is_plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of both ways the tangent may use up is no matter of taste."""
+    model, x, target = wide(2, width)
+    if is_plain:
+        factors = np.random.default_rng(2).normal(size=(len(model.prototypes), width, width))
+        model = clvq.PrototypeModel(model.prototypes, model.labels, omegas=factors)
+        target = 1 - int(model.predict([x])[0])
+    seen = list[tuple[float, float]]()
+    relaxed = seen_space.SeenBranching._relaxed
+
+    def spy(self: Any, node: Any, problem: Any, box: Any, cap: float) -> Any:
+        found = relaxed(self, node, problem, box, cap)
+        if self._last is not None and node.came_by < 0:
+            bound = self._bound(node.prototype, found.prices, box, cap)
+            seen.append((min(self._last.value, 1.0) * cap, bound))
+        return found
+
+    monkeypatch.setattr(seen_space.SeenBranching, "_relaxed", spy)
+    prices = clvq.Manhattan(increase=np.ones(width), decrease=np.full(width, turn))
+    clvq.Explainer(model, prices).explain(x, target)
+    assert seen
+    for value, bound in seen:
+        assert bound >= 0.999 * value
+
+
+def test_no_limit_of_time_leaves_no_less_of_a_bound_than_a_short_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is known of a cell without a relaxation is known where none is begun."""
+    model, x, target = wide(3, 12)
+    monkeypatch.setattr(seen_space.SeenBranching, "_is_over", lambda *_: True)
+    limited = clvq.Explainer(model, time_limit=60.0).explain(x, target)
+    free = clvq.Explainer(model).explain(x, target)
+    assert free.cost == limited.cost
+    assert free.lower_bound >= limited.lower_bound > 0.0
 
 
 @each_cost

@@ -31,6 +31,11 @@ from counterlvq.certificates.enclosures import (
 from counterlvq.certificates.exact_boxes import contradicts_by_curves, contradicts_exactly
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
+from counterlvq.certificates.solved_equalities import (
+    SolvedEquality,
+    solved_equalities,
+    within_solved,
+)
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
@@ -228,7 +233,13 @@ class BoxQuestion:
         box = Box(np.maximum(program.lower, -down), np.minimum(program.upper, up))
         for quadric in program.quadrics:
             box = box.within(around(quadric))
+        if isinstance(self.cells, LocalCells):
+            box = within_solved(self._solved, box)
         return self._narrowed(box)
+
+    @cached_property
+    def _solved(self) -> list[SolvedEquality]:
+        return solved_equalities(self.convex)
 
     def searched(self, box: Box) -> Box:
         """Finite part of a box that a search looks at; what it finds out is no claim."""

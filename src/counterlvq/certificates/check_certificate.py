@@ -1535,6 +1535,7 @@ class Asked:
         self.rights = [self._right(row) for row in self.seen.rows]
         self.leads: dict[tuple[int, int], Q] = {}
         self.roots: dict[End, Box | None] = {}
+        self.solved: list[tuple[Form, Q]] | None = None
 
     def proof(self, item: Any) -> Told:
         """Read a proof: cells, or a tree of columns that are held or counted as changed."""
@@ -1833,6 +1834,8 @@ class Asked:
                 self._under_heights(low, high)
             for form in self.question.forms if loosened else ():
                 self._around(form, low, high)
+            for row, right in self._solved() if self.model.is_local else ():
+                _propagate(row, right, low, high)
             self.roots[cap] = self.narrowed((low, high)) if loosened else _filled((low, high))
         return self.roots[cap]
 
@@ -1874,6 +1877,34 @@ class Asked:
                 far = rounded(root(max(form.value, ZERO) * stretch), True)
                 c, away = self.seen.spans[j][0], form.center[n] - self.seen.x[j]
                 low[c], high[c] = max(low[c], away - far), min(high[c], away + far)
+
+    def _solved(self) -> list[tuple[Form, Q]]:
+        """Solve equalities for coordinates that they determine, those without an end first.
+
+        As inequalities, both ways: what each gives way by counts with its share in the solution.
+        """
+        if self.solved is None:
+            seen, (low, high), n = self.seen, self.sides, self.seen.width
+            told = [(row, row.value - row.left(seen.start), slack)
+                    for row, slack in zip(seen.rows, self.slacks, strict=True)
+                    if row.equality and row.when is None and len(row.new) > 1]  # fmt: skip
+            k, self.solved = len(told), []
+            if k < 2 or k * k * (n + k) > 2**16:
+                return self.solved
+            ends = [*zip(low, high, strict=True)]
+            places = [0 if a == -INF or b == INF else 1 + (a >= b) for a, b in ends]
+            order = sorted(range(n), key=places.__getitem__)
+            A = [whole([row.new.get(c, ZERO) for c in order] + [Q(i == m) for m in range(k)])[0]
+                 for i, (row, _, _) in enumerate(told)]  # fmt: skip
+            used, pivot = eliminated(A, n, self.clock)
+            for row in A[: len(used)]:
+                shares = [Q(a, pivot) for a in row[n:]]
+                right = sum([s * e for s, (_, e, _) in zip(shares, told, strict=True)], ZERO)
+                room = sum([abs(s) * o for s, (_, _, o) in zip(shares, told, strict=True)], ZERO)
+                form = {c: Q(a, pivot) for c, a in zip(order, row, strict=False) if a}
+                self.solved.append((form, right + room))
+                self.solved.append(({c: -a for c, a in form.items()}, room - right))
+        return self.solved
 
     def narrowed(self, box: Box) -> Box | None:
         """Keep of a box what linear conditions and the grid leave; None if that is nothing."""

@@ -19,7 +19,15 @@ from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import limits_within
 
-__all__ = ["around", "limits_of", "moved", "right_sides", "within_rows", "within_rows_in_turn"]
+__all__ = [
+    "around",
+    "limits_of",
+    "moved",
+    "right_sides",
+    "rounded_up",
+    "within_rows",
+    "within_rows_in_turn",
+]
 
 # How often linear conditions narrow a box, all at once and one after the other; the latter as
 # often as in `check_certificate`, whose boxes the multipliers of a file have to serve.
@@ -33,10 +41,10 @@ def right_sides(rows: LinearConditions, x: Floats) -> tuple[Floats, Floats]:
     if int(np.count_nonzero(rows.A) + np.count_nonzero(rows.R)) <= _EXACT_TERMS:
         exact = [_right_side(rows, k, x) for k in range(rows.v.size)]
         # Rounded up by one number; what that adds is left open.
-        above = [_up(value) for value in exact]
+        above = [rounded_up(value) for value in exact]
         ends = np.isfinite(above)
         miss = [
-            _up(Fraction(near) - value) if is_end else np.inf
+            rounded_up(Fraction(near) - value) if is_end else np.inf
             for value, near, is_end in zip(exact, above, ends, strict=True)
         ]
         return np.where(ends, above, 0.0), np.array(miss, dtype=np.float64)
@@ -55,9 +63,9 @@ def limits_of(bounds: LinearConditions, fixed: LinearConditions, x: Floats) -> B
             slope = float(rows.A[k, j])
             end = _right_side(rows, k, x) / Fraction(slope)
             if slope > 0 or rows.equality:
-                box.upper[j] = min(box.upper[j], _up(end))
+                box.upper[j] = min(box.upper[j], rounded_up(end))
             if slope < 0 or rows.equality:
-                box.lower[j] = max(box.lower[j], -_up(-end))
+                box.lower[j] = max(box.lower[j], -rounded_up(-end))
     size = np.maximum(np.abs(box.lower + x), np.abs(box.upper + x)) + np.abs(x)
     with np.errstate(invalid="ignore"):
         # An answer may break either bound by rounding; this only ever makes a box larger.
@@ -182,7 +190,7 @@ def _right_side(rows: LinearConditions, k: int, x: Floats) -> Fraction:
     return total
 
 
-def _up(value: Fraction) -> float:
+def rounded_up(value: Fraction) -> float:
     """Least float that is not below a number; inf where there is none."""
     try:
         near = float(value)

@@ -47,9 +47,10 @@ def lifted_bound(
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
-        if not prices.charges_anything and (box.upper - box.lower > NO_ROOM * box.most).any():
+        is_point = not (box.upper - box.lower > NO_ROOM * box.most).any()
+        if not (prices.charges_anything or is_point or program.L.shape[0]):
             # Nothing but the cost: what the least absolute changes amount to. Of a single point,
-            # up to rounding, the sum below tells the whole cost.
+            # up to rounding, and of squares the sum below tells the whole cost.
             least = float(_prices_in(program, box) @ box.least)
             least *= 1.0 - (program.width + 4) * UNIT
             return min(cap, least) if np.isfinite(least) else 0.0

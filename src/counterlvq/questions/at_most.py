@@ -19,10 +19,17 @@ from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.at_most import held_for_good, within_limits
 from counterlvq.questions.protocol import Asks, Terms
 from counterlvq.results import Counterfactual
 from counterlvq.search.conflicts import smallest_conflict
-from counterlvq.search.few_changes import Columns, CountNode, CountTree, Seen
+from counterlvq.search.few_changes import (
+    Columns,
+    CountNode,
+    CountTree,
+    Seen,
+    changed_columns,
+)
 from counterlvq.types import Status
 
 __all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certificate"]
@@ -103,6 +110,32 @@ class _Tree:
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
         self.tree.grow()
+        if self.asked.model.is_local and not self.any_will_do:
+            for node in self.tree.nodes:
+                self._look_below(node)
+
+    def _look_below(self, node: CountNode) -> None:
+        """Ask again of a part in which nothing was found, now for what the best answer undercuts.
+
+        Where nothing limits changes, boxes have no end until the cost of an answer is known.
+        """
+        best, seen = self.best, node.seen
+        if best is None or node.column >= 0 or seen is None or seen.values is not None:
+            return
+        held = held_for_good(node.held, node.changed, self.asked.limits)
+        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
+        if held is None or seen.bound >= best.cost or (left is not None and left <= 0):
+            return
+        terms = Terms(find_clash=False, now=self.now, below=best.cost)
+        found = self.asked.holding(held, left).answered(
+            self.row, self.target, find_clash=False, terms=terms
+        )
+        values = found.values if found.status.has_answer else None
+        node.seen = Seen(values, found.cost, found.lower_bound, found)
+        if values is not None and found.cost < best.cost:
+            changed = changed_columns(self.row, values)
+            if within_limits(changed, self.asked.limits):
+                self.tree.best = node.seen
 
     @property
     def known(self) -> dict[Columns, Seen]:

@@ -36,7 +36,7 @@ from counterlvq.search.descents import CellSearch
 from counterlvq.search.progress import Progress
 from counterlvq.search.result import DualPoint, SearchResult
 from counterlvq.search.whole_multipliers import in_whole_numbers
-from counterlvq.solvers.one_rival import charged_for_one
+from counterlvq.solvers.one_rival import charged_for_one, nearer_throughout
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
@@ -149,7 +149,12 @@ class Branching(CellSearch):
         if root.is_finite or root.is_empty:
             return short
         near, names = self._near(root), self.question.cells.model.features.names
-        open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
+        is_open = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
+        if self._heightened is not None:
+            is_open[self._heightened.column] = False  # no feature of the user's
+        open_ones = np.flatnonzero(is_open)
+        if not open_ones.size:
+            return short
         named = ", ".join(shown_text(names[j]) for j in open_ones[:_NAMED])
         more = f" and {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
         far = float(near.most[open_ones].max())
@@ -178,19 +183,42 @@ class Branching(CellSearch):
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
-            prices = LiftedMultipliers.none(problem)
+            prices = replace(LiftedMultipliers.none(problem), point=np.clip(0.0, *box))
+            everyone = np.ones(prices.forms.size, dtype=bool)
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
+            empty = (
+                None if evidence is not None else self._shown_empty(prototype, problem, box, cap)
+            )
+            if empty is not None:
+                told = (prototype, box, empty, np.inf, cap, everyone, Box.whole(0))
+                self._nodes.append(Node(*told))
+                continue
             bound = 0.0 if is_free else self._bound(prototype, prices, box, cap)
-            # Relaxations say far more, if there is time for one in each cell.
-            coarse = charged_for_one(problem, box, cap) if self._allowed < np.inf else None
+            # Relaxations say far more, if there is time for one in each cell. No limit of time is
+            # the longest one: no less is said then.
+            is_worth = self._allowed < np.inf or isinstance(self.question.cells, LocalCells)
+            coarse = charged_for_one(problem, box, cap) if is_worth else None
             if coarse is not None and (least := self._bound(prototype, coarse, box, cap)) > bound:
                 prices, bound = coarse, least
-            everyone = np.ones(prices.forms.size, dtype=bool)
             self._unseen += 1
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone, Box.whole(0)))
         return queue
+
+    def _shown_empty(
+        self, prototype: int, problem: NonconvexProgram, box: Box, cap: float
+    ) -> LiftedMultipliers | None:
+        """Multipliers for one rival that show a cell to have nothing in a box, if some do.
+
+        Once an answer is known, boxes have ends and relaxations show as much.
+        """
+        if cap < np.inf or not isinstance(self.question.cells, LocalCells):
+            return None
+        for prices in nearer_throughout(problem, box):
+            if self.question.contradicts(prototype, prices, box, cap, self.margin or 0.0):
+                return prices
+        return None
 
     def _forms(self, prototype: int) -> Floats:
         """Linear forms that the tree of a cell cuts beside features, (k, d); none here."""
@@ -291,9 +319,7 @@ class Branching(CellSearch):
         cap = self._looked_at = self._cost
         box = self.question.inside(node.box, cap)
         sides = self._sides(node.prototype, node.within, box, cap)
-        is_empty = box.is_empty or (sides is not None and sides.is_empty)
-        if is_empty or self.question.is_ruled_out(box):
-            node.bound, node.cap = np.inf, cap
+        if self._holds_nothing(node, box, cap, sides):
             return
         if self._is_settled_by_cost(node, box, cap, sides):
             self._closed = min(self._closed, node.bound)
@@ -318,6 +344,23 @@ class Branching(CellSearch):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _holds_nothing(self, node: Node, box: Box, cap: float, sides: FormSides | None) -> bool:
+        """Whether a box is known to hold no answer without a relaxation.
+
+        Of a box without end a relaxation sees a part only; one rival may be nearer in all of it.
+        """
+        is_empty = box.is_empty or (sides is not None and sides.is_empty)
+        if is_empty or self.question.is_ruled_out(box):
+            node.bound, node.cap = np.inf, cap
+            return True
+        if box.is_finite:
+            return False
+        problem = self._problem(node.prototype, box)
+        shown = self._shown_empty(node.prototype, problem, box, cap)
+        if shown is not None:
+            node.prices, node.bound, node.cap = shown, np.inf, cap
+        return shown is not None
 
     def _is_contradicted(
         self, node: Node, ray: LiftedMultipliers, box: Box, cap: float, sides: FormSides | None

@@ -41,10 +41,6 @@ _LEAST_WIDTH = 8
 # them by Clarabel took 0.6 times as long with 8 features, as long with 10 (and proved less), and 3
 # times as long with 22.
 _LEAST_PLAIN = 10
-# Features from which they are relaxed so where prices differ up and down. There products weigh the
-# lesser price, and prove less than all of them lifted: that takes 0.3 s for 20 features and 2 to
-# 10 s for 40, and with 60 a limit of 15 s leaves no room for a single relaxation.
-_LEAST_TURNED = 50
 # Products of numbers in a second, a third of what was measured; the share of a time limit, and the
 # seconds, that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e9, 0.05, 0.05, 4
@@ -79,8 +75,6 @@ def space_of(question: BoxQuestion) -> MetricSpace | None:
         space = MetricSpace.of(cells.model.factors, question.convex)
     is_absolute = not question.convex.L.shape[0]
     few = question.x.size < _LEAST_PLAIN
-    if question.convex.ways is not None and question.x.size < _LEAST_TURNED:
-        return None
     return None if space is not None and space.is_plain and is_absolute and few else space
 
 
@@ -142,8 +136,7 @@ class SeenBranching(Branching):
     def _begins_with_few(self) -> bool:
         """Whether relaxations begin with a few features, and steps are short."""
         is_absolute = not self.question.convex.L.shape[0]
-        is_plain = self.space.is_plain and self.question.convex.ways is None
-        return is_absolute and is_plain and self.space.size >= LEAST_WIDTH
+        return is_absolute and self.space.is_plain and self.space.size >= LEAST_WIDTH
 
     @cached_property
     def _step_work(self) -> float:

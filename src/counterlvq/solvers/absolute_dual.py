@@ -224,7 +224,7 @@ class AbsoluteDual:
         slope = self._slopes[0] @ x[self._inner[0]] + self._slopes[1] @ y
         up, down = self.shares.ways - self._taken @ tau
         return np.concatenate([
-            (both - pairs)[plus], (both + pairs)[minus], tau - own, up - slope, down + slope,
+            (both - pairs)[plus], (both + pairs)[minus], tau - own, down - slope, up + slope,
             x[charges], tau, y[: y.size - self.shares.equalities],
         ])  # fmt: skip
 

@@ -7,20 +7,29 @@ short: with absolute costs of at most U the products with the cost make up for w
 
 for charge = 1 / (U a + b), with a and b the largest entries of Q and q in units of the cost; a
 quadratic cost makes up for it by itself.
+
+Where one rival is nearer throughout a box, charging for it alone shows that the cell has nothing
+there, however wide the box is: a relaxation over all rivals, in units of such a box, may miss it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import NO_SIZE
+from counterlvq.numeric.finite_algebra import least_squares
+from counterlvq.numeric.tolerances import NEARLY_FLAT, NO_SIZE
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 
-__all__ = ["charged_for_one"]
+__all__ = ["charged_for_one", "nearer_throughout"]
 
+# Rivals that are tried where each may be nearer throughout.
+_MOST_TRIED = 3
+# How often each change is put where the others have it, where sides hold some.
+_SWEEPS = 10
 # Shares of a quadratic cost that are tried.
 _SHARES = np.array([0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
 
@@ -70,6 +79,60 @@ def _by_squares(problem: NonconvexProgram, L: Floats) -> LiftedMultipliers | Non
     charged[k] = charge
     point = -0.5 * charge * back @ np.linalg.solve(np.eye(len(q[k])) + charge * Q[k], q[k])
     return replace(LiftedMultipliers.none(problem), forms=charged, point=point)
+
+
+def nearer_throughout(problem: NonconvexProgram, box: Box) -> Iterator[LiftedMultipliers]:
+    """Charge for one rival that seems to be nearer throughout a box, most clearly first.
+
+    In small boxes by what a score can change from their middle on, in all others where the
+    difference of scores is convex and above 0 at its least.
+    """
+    if not problem.rivals or box.is_empty:
+        return
+    forms, found = problem.forms, list[tuple[float, int, Floats]]()
+    has_middle = np.isfinite(box.lower) & np.isfinite(box.upper)
+    middle = np.where(has_middle, box.center, np.clip(0.0, box.lower, box.upper))
+    half, moves = np.where(has_middle, box.half, np.inf), box.lower < box.upper
+    for k, (Q, q, r) in enumerate(
+        zip(*(part[: problem.rivals] for part in forms[:3]), strict=True)
+    ):
+        is_seen = moves & ((q != 0) | Q.any(axis=0))
+        size = max(float(forms.size[k]), NO_SIZE)
+        far, S = half[is_seen], Q[np.ix_(is_seen, is_seen)]
+        at, slope = float(middle @ Q @ middle + q @ middle - r), (2.0 * Q @ middle + q)[is_seen]
+        if np.isfinite(far).all():
+            least = at - np.abs(slope) @ far - far @ np.abs(S) @ far
+            found.append((float(least) / size, k, middle))
+        if S.size and np.diag(S).min() >= -NEARLY_FLAT * np.abs(S).max() and _is_convex(S):
+            ends = Box(box.lower[is_seen] - middle[is_seen], box.upper[is_seen] - middle[is_seen])
+            step = _lowest(S, slope, ends)
+            if step is not None:
+                point = middle.copy()
+                point[is_seen] += step
+                found.append((float(at + slope @ step + step @ S @ step) / size, k, point))
+    for worth, k, point in sorted(found, key=lambda each: -each[0])[:_MOST_TRIED]:
+        if worth > 0.0:
+            charged = np.zeros(forms.r.size)
+            charged[k] = 1.0
+            yield replace(LiftedMultipliers.none(problem), forms=charged, point=point)
+
+
+def _lowest(Q: Floats, q: Floats, box: Box) -> Floats | None:
+    """Find about where ``v'Qv + q'v`` is least in a box, by sweeps from its least value at all."""
+    found = least_squares(Q, -0.5 * q, NEARLY_FLAT)
+    if found is None:
+        return None
+    v = np.clip(found, *box)
+    for _ in range(_SWEEPS if (v != found).any() else 0):
+        for j in np.flatnonzero(np.diag(Q) > 0):
+            best = v[j] - (Q[j] @ v + 0.5 * q[j]) / Q[j, j]
+            v[j] = min(max(best, box.lower[j]), box.upper[j])
+    return v
+
+
+def _is_convex(Q: Floats) -> bool:
+    """Whether floats say so, about."""
+    return float(np.linalg.eigvalsh(Q)[0]) >= -NEARLY_FLAT * float(np.abs(Q).max())
 
 
 def _best(bounds: Floats) -> int | None:
