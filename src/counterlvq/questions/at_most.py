@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -10,8 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
-from counterlvq.certificates.certificate import Certificate
-from counterlvq.certificates.judged import Verdict
+from counterlvq.certificates.certificate import Certificate, Stop, never
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
@@ -19,9 +17,10 @@ from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.questions.protocol import Asks, Terms
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.results import Counterfactual
 from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.deadline import NO_DEADLINE, Deadline
 from counterlvq.search.few_changes import Columns, CountNode, CountTree, Seen
 from counterlvq.types import Status
 
@@ -30,13 +29,15 @@ __all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certi
 # Ordinary questions that the search for what clashes may take: so many times those that the proof
 # took, and at least so many.
 _CLASH_EFFORT, _LEAST_EFFORT = 2, 60
+# One over the share of the time left that one look for what clashes may take.
+_SHARES = 4.0
 
 
 def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> CountedQuestion:
     """State what is asked, for whoever checks the answer."""
 
     def holding(held: Columns) -> Any:
-        node = asked.holding(held, None)
+        node = asked.holding(held)
         mask = wished_prototypes(node.model, target, -1)
         view = node.prepared_for(row)
         return view.answers.question(view.inner(row), mask)
@@ -48,30 +49,31 @@ def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> Counted
     return CountedQuestion(asked.limits, holding)
 
 
-def counted_verified(asked: Asks, cf: Counterfactual, certificate: CountedCertificate) -> float:
+def counted_verified(
+    asked: Asks, cf: Counterfactual, certificate: CountedCertificate, stop: Stop = never
+) -> float:
     """Recompute the bound of an answer from the certificates of the parts."""
     question = counted_question(asked, cf.original_values, cf.target)
     with np.errstate(all="ignore"):
-        return float(certificate.lower_bound(question, cf.cost, asked.margin or 0.0))
+        return float(certificate.lower_bound(question, cf.cost, asked.margin or 0.0, stop=stop))
 
 
-def counted_answer(
-    asked: Asks, row: Floats, target: Any, *, find_clash: bool = True
-) -> Counterfactual:
+def counted_answer(asked: Asks, row: Floats, target: Any, terms: Terms = WHOLE) -> Counterfactual:
     """Find the closest answer in which no more features change than may."""
     view = asked.prepared_for(row)
     now = view.rules.verdict(view.inner(row)[None, :])
-    tree = _Tree(asked, row, target, now)
+    asking = Terms(False, False, terms.below, now, terms.until(asked))
+    tree = _Tree(asked, row, target, asking)
     tree.grow()
     found = tree.result()
-    if found.status is Status.INFEASIBLE and find_clash:
+    if found.status is Status.INFEASIBLE and terms.find_clash:
         most = max(_LEAST_EFFORT, _CLASH_EFFORT * len(tree.known))
-        left = None if asked.time_limit is None else tree.ends - time.monotonic()
-        clash = _clash_without_least(asked, row, target, left)
-        found = replace(found, **(clash or _clash(asked, row, target, now, most)))
-    if found.broken and found.within_rules is not None:
+        clash = _clash_without_least(asked, row, target, asking)
+        found = replace(found, **(clash or _clash(asked, row, target, asking, most)))
+    every = asked.model.classes.tolist()
+    if found.broken and terms.meets_rules and len(found.target) < len(every):
         others = asked.asking_for(margin=None, confidence=None, is_sure=False)
-        within = others.answered(row, asked.model.classes.tolist(), find_clash=False)
+        within = others.answered(row, every, terms=asking._replace(below=np.inf))
         found = replace(found, within_rules=within)
     return found
 
@@ -84,21 +86,24 @@ class _Tree:
     asked: Asks
     row: Floats
     target: Any
-    now: Verdict  # on the row: each node would ask for the same
+    terms: Terms  # with a deadline, and the verdict on the row: each node would ask for the same
     any_will_do: bool = False  # whether the first answer ends the search
-    started: float = field(default_factory=time.monotonic)
     tree: CountTree = field(init=False)
 
     def __post_init__(self) -> None:
         self.tree = CountTree(
-            self.asked.limits, self.row, self._ask, self._worth, any_will_do=self.any_will_do
+            self.asked.limits,
+            self.row,
+            self._ask,
+            self._worth,
+            any_will_do=self.any_will_do,
+            below=self.terms.below,
         )
 
     @property
-    def ends(self) -> float:
-        """When the time of the user is up, by the monotonic clock."""
-        limit = self.asked.time_limit
-        return np.inf if limit is None else self.started + limit
+    def deadline(self) -> Deadline:
+        """When the time for all questions together is over."""
+        return self.terms.until(self.asked)
 
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
@@ -115,12 +120,9 @@ class _Tree:
         return None if self.tree.best is None else self.tree.best.source
 
     def _ask(self, held: Columns) -> Seen | None:
-        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
-        if left is not None and left <= 0 and self.known:
+        if self.known and self.deadline.is_over():
             return None
-        asked = self.asked.holding(held, left)
-        terms = Terms(find_clash=False, now=self.now)
-        found = asked.answered(self.row, self.target, find_clash=False, terms=terms)
+        found = self.asked.holding(held).answered(self.row, self.target, terms=self.terms)
         values = found.values if found.status.has_answer else None
         return Seen(values, found.cost, found.lower_bound, found)
 
@@ -156,7 +158,7 @@ class _Tree:
             return self._without_answer(out)
         if out.cost == 0.0:
             return out
-        bound = min(counted_verified(self.asked, out, certificate), out.cost)
+        bound = min(self._verified(out, certificate), out.cost)
         gap = (out.cost - bound) / out.cost
         tolerance = self.asked.gap if self.asked.model.is_local else EXACT_GAP
         closed = gap <= tolerance or out.cost - bound <= out.resolution
@@ -169,12 +171,24 @@ class _Tree:
             gap=gap,
         )
 
+    def _verified(self, out: Counterfactual, certificate: CountedCertificate) -> float:
+        """Check all parts together; too late for that, what was proved of each has to do."""
+        stop = self.deadline.is_long_over
+        bound = counted_verified(self.asked, out, certificate, stop)
+        leaves = [node.seen for node in self.tree.nodes if node.column < 0]
+        proved = min(0.0 if seen is None else seen.bound for seen in leaves)
+        return max(bound, proved) if stop() else bound
+
     def _without_answer(self, out: Counterfactual) -> Counterfactual:
         question = counted_question(self.asked, self.row, out.target)
-        margin = self.asked.margin or 0.0
-        with np.errstate(all="ignore"):
-            empty = out.certificate.excludes_all(question, margin)
-            bound = np.inf if empty else out.certificate.lower_bound(question, np.inf, margin)
+        margin, stop = self.asked.margin or 0.0, self.deadline.is_long_over
+        empty, bound = False, 0.0
+        if self.terms.below == np.inf:  # else nothing is said but that nothing is cheaper
+            with np.errstate(all="ignore"):
+                empty = out.certificate.excludes_all(question, margin, stop=stop)
+                bound = np.inf
+                if not empty:
+                    bound = out.certificate.lower_bound(question, np.inf, margin, stop=stop)
         return replace(
             out,
             values=np.full(self.row.shape, np.nan),
@@ -206,13 +220,13 @@ def tree_certificate(
     )
 
 
-def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> dict[str, Any]:
+def _clash(asked: Asks, row: Floats, target: Any, terms: Terms, most: int) -> dict[str, Any]:
     """Find constraints and ranges that leave no room together, of which none can be left out.
 
     After `most` ordinary questions those that are left are named, be they too many. Constraints
     are looked for first, as if ranges could not be lifted.
     """
-    asking = _Asking(row, target, now, most, asked.time_limit)
+    asking = _Asking(row, target, terms, most)
     every, ranged = asked.constraints, asked._source.coordinates.ranged
 
     def fewer_constraints(kept: Sequence[int]) -> Asks:
@@ -235,13 +249,15 @@ def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> di
 
 
 def _clash_without_least(
-    asked: Asks, row: Floats, target: Any, left: float | None
+    asked: Asks, row: Floats, target: Any, terms: Terms
 ) -> dict[str, Any] | None:
     """Find what clashes without least changes, which seldom do; None where they have a part."""
     kept = tuple(item for item in asked.constraints if not isinstance(item, MinChange))
-    if len(kept) == len(asked.constraints) or (left is not None and left <= 0.0):
+    deadline = terms.until(asked)
+    if len(kept) == len(asked.constraints) or deadline.is_over():
         return None
-    found = asked.asking_for(constraints=kept, time_limit=left).answered(row, target)
+    terms = Terms(meets_rules=False, deadline=deadline.shared(_SHARES))
+    found = asked.asking_for(constraints=kept).answered(row, target, terms=terms)
     if found.status is not Status.INFEASIBLE:
         return None
     return {
@@ -258,21 +274,20 @@ class _Asking:
 
     row: Floats
     target: Any
-    now: Verdict
+    terms: Terms  # with a deadline, that all questions share
     most: int  # ordinary questions
-    time_limit: float | None
-    started: float = field(default_factory=time.monotonic)
 
     def conflict(
         self, count: int, fewer: Callable[[Sequence[int]], Asks]
     ) -> tuple[tuple[int, ...], bool]:
         """Find a set that clashes, by position, and whether none of it can be left out."""
         known: dict[tuple[int, ...], bool | None] = {}
+        deadline = self.terms.deadline or NO_DEADLINE
 
         def room(kept: Sequence[int]) -> bool | None:
             key = tuple(kept)
             if key not in known:
-                if self._is_over:
+                if self.most <= 0 or deadline.is_over():
                     return None
                 known[key] = self._has_room(fewer(key))
             return known[key]
@@ -281,13 +296,11 @@ class _Asking:
         others = ([k for k in found if k != out] for out in found)
         return found, all(room(kept) for kept in others)
 
-    @property
-    def _is_over(self) -> bool:
-        limit = np.inf if self.time_limit is None else self.time_limit
-        return time.monotonic() - self.started > limit or self.most <= 0
-
     def _has_room(self, asked: Asks) -> bool | None:
-        tree = _Tree(asked, self.row, self.target, self.now, any_will_do=True)
+        # What stays open in its share of the time is not to leave the others without any.
+        deadline = self.terms.until(asked).shared(_SHARES)
+        terms = self.terms._replace(below=np.inf, deadline=deadline)
+        tree = _Tree(asked, self.row, self.target, terms, any_will_do=True)
         tree.grow()
         self.most -= len(tree.known)
         if tree.best is not None:

@@ -7,7 +7,7 @@ for each feature and "have another label", and proved as any clash of constraint
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -36,12 +36,13 @@ from counterlvq.questions.free_ranges import (
     limits_further,
     listed_columns,
 )
-from counterlvq.questions.protocol import Asks, read_whole_row, refuse_rows
+from counterlvq.questions.protocol import Asks, Terms, read_whole_row, refuse_rows
 from counterlvq.questions.range_words import range_words, value_range
 from counterlvq.questions.ranges import Ranges
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.deadline import Deadline
 from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import room_under
 from counterlvq.tables.encoding import written
@@ -251,6 +252,7 @@ def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
 
 def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
     """Find a subset-minimal sufficient reason; see `Explainer.reasons`."""
+    deadline = Deadline.after(asked.time_limit)
     names = _ordered(asked.features, order)
     refuse_rows(x, "reasons", "reasons")
     given = asked._source.seen(x, is_row=True)
@@ -260,17 +262,23 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
     every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
         _check_ranges(asked.asking_for(constraints=ranges, **_PLAIN), row)
-        kept, members, is_proved = _settling(every, row, names)
-    chosen = [names[k] for k in members]
-    needed = (*(ranges[k] for k in kept), *(held[k] for k in members))
-    keeping = asked.asking_for(constraints=needed, **_PLAIN)
-    label, target = _decision(keeping, row)
-    proof = keeping.answered(row, target, find_clash=False) if is_proved else None
-    is_proved = proof is not None and proof.status is Status.INFEASIBLE
+        kept, members, is_proved = _settling(every, row, names, deadline.shared(2.0))
+    label, target = _decision(every, row)
+
+    def keeping_only(some: Iterable[int], stated: Iterable[Constraint | str] = ranges) -> Asks:
+        return asked.asking_for(constraints=(*stated, *(held[k] for k in some)), **_PLAIN)
+
+    keeping = keeping_only(members, [ranges[k] for k in kept])
+    proof = _proof(keeping, row, target, deadline) if is_proved else None
+    if is_proved and proof is None and len(members) < len(names):
+        # What was shown of a few is not shown again in the time that is left: of all it is.
+        members, keeping = range(len(names)), every
+        proof = _proof(keeping, row, target, deadline)
+    chosen, is_proved = [names[k] for k in members], proof is not None
     witnesses: dict[str, Counterfactual] = {}
-    for k in members if is_proved else ():
-        others = (*ranges, *(held[other] for other in members if other != k))
-        found = asked.asking_for(constraints=others, **_PLAIN).answered(row, target)
+    for count, k in enumerate(members if is_proved else ()):
+        terms = Terms(False, deadline=deadline.shared(len(members) - count))
+        found = keeping_only(j for j in members if j != k).answered(row, target, terms=terms)
         if found.status.has_answer:
             fill = partial(asked._source.like_one, given)
             witnesses[names[k]] = replace(found, as_given=fill(found.values), fill=fill)
@@ -363,8 +371,18 @@ def _decision(asked: Asks, row: Floats) -> tuple[Any, list[Any]]:
     return label, [other for other in asked.model.classes.tolist() if other != label]
 
 
+def _proof(keeping: Asks, row: Floats, target: Any, deadline: Deadline) -> Counterfactual | None:
+    """Prove that no input with another label keeps some features; None where that fails."""
+    for asked in (keeping, keeping.asking_for(method="global")):
+        terms = Terms(False, False, deadline=deadline.shared(2.0))
+        proof = asked.answered(row, target, terms=terms)
+        if proof.status is Status.INFEASIBLE:
+            return proof
+    return None
+
+
 def _settling(
-    every: Asks, row: Floats, names: Sequence[str]
+    every: Asks, row: Floats, names: Sequence[str], deadline: Deadline
 ) -> tuple[Sequence[int], Sequence[int], bool]:
     """Which features settle the decision, as few as can be told; whether that is proved.
 
@@ -377,7 +395,7 @@ def _settling(
     nearest = int(view.rules.verdict(factual[None, :]).prototype[0])
     target_mask = wished_prototypes(view.model, None, nearest)
     view.answers.get_ready()
-    context = SearchContext.begun(view.rules, factual, target_mask, every.time_limit)
+    context = SearchContext(view.rules, factual, target_mask, deadline)
     question = view.answers.question(factual, target_mask)
     room = room_under(view.answers, question, context, _BOXES, view.template_with)
     known: dict[tuple[int, ...], bool] = {}

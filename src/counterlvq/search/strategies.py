@@ -181,9 +181,9 @@ def room_under(
 
     def room(kept: Sequence[int]) -> bool | None:
         fewer = replace(rules, template=prepared(kept))
-        seconds = context.seconds_left() / _CONFLICT_SHARES
-        limit = seconds if np.isfinite(seconds) else None
-        own = SearchContext.begun(fewer, x, context.target_mask, limit)
+        own = SearchContext(
+            fewer, x, context.target_mask, context.deadline.shared(_CONFLICT_SHARES)
+        )
         # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
         for least in (lead, 0.0) if lead else (0.0,):
             found = answers.room(question, replace(own, least=least), budget)
