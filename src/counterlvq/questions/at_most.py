@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -12,7 +13,6 @@ from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
 from counterlvq.certificates.certificate import Certificate, Stop, never
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.problem.constraints import MinChange
@@ -22,6 +22,8 @@ from counterlvq.results import Counterfactual
 from counterlvq.search.conflicts import smallest_conflict
 from counterlvq.search.deadline import NO_DEADLINE, Deadline
 from counterlvq.search.few_changes import Columns, CountNode, CountTree, Seen
+from counterlvq.search.result import SearchContext
+from counterlvq.search.strategies import conflict_budget, found_room
 from counterlvq.types import Status
 
 __all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certificate"]
@@ -68,8 +70,11 @@ def counted_answer(asked: Asks, row: Floats, target: Any, terms: Terms = WHOLE) 
     found = tree.result()
     if found.status is Status.INFEASIBLE and terms.find_clash:
         most = max(_LEAST_EFFORT, _CLASH_EFFORT * len(tree.known))
-        clash = _clash_without_least(asked, row, target, asking)
-        found = replace(found, **(clash or _clash(asked, row, target, asking, most)))
+        clash = _clash_of_fewer(asked, row, target, asking, tree.is_whole)
+        if clash is None:
+            boxes = conflict_budget(seen.source.certificate for seen in tree.leaves)
+            clash = _clash(asked, _Asking(row, target, asking, most, boxes))
+        found = replace(found, **clash)
     every = asked.model.classes.tolist()
     if found.broken and terms.meets_rules and len(found.target) < len(every):
         others = asked.asking_for(margin=None, confidence=None, is_sure=False)
@@ -87,7 +92,6 @@ class _Tree:
     row: Floats
     target: Any
     terms: Terms  # with a deadline, and the verdict on the row: each node would ask for the same
-    any_will_do: bool = False  # whether the first answer ends the search
     tree: CountTree = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,8 +99,7 @@ class _Tree:
             self.asked.limits,
             self.row,
             self._ask,
-            self._worth,
-            any_will_do=self.any_will_do,
+            partial(_worth, self.asked.prepared_for(self.row), self.row),
             below=self.terms.below,
         )
 
@@ -108,6 +111,17 @@ class _Tree:
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
         self.tree.grow()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no column had to be held: the limits have no part in it."""
+        return len(self.tree.nodes) == 1
+
+    @property
+    def leaves(self) -> list[Seen]:
+        """Answers about parts left whole."""
+        nodes = self.tree.nodes
+        return [node.seen for node in nodes if node.column < 0 and node.seen is not None]
 
     @property
     def known(self) -> dict[Columns, Seen]:
@@ -125,23 +139,6 @@ class _Tree:
         found = self.asked.holding(held).answered(self.row, self.target, terms=self.terms)
         values = found.values if found.status.has_answer else None
         return Seen(values, found.cost, found.lower_bound, found)
-
-    @cached_property
-    def view(self) -> Prepared:
-        """The whole question, seen from the row."""
-        return self.asked.prepared_for(self.row)
-
-    def _worth(self, values: Floats) -> Floats:
-        view = self.view
-        change = view.inner(values) - view.inner(self.row)
-        prices = view.template.limiting_ways.max(axis=0)
-        found = []
-        for span in view.source.coordinates.spans:
-            delta = np.zeros_like(change)
-            delta[span] = change[span]
-            lifted = view.template.L @ delta
-            found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
-        return np.array(found)
 
     def result(self) -> Counterfactual:
         """Say what was found, and what the tree proves of it."""
@@ -175,8 +172,7 @@ class _Tree:
         """Check all parts together; too late for that, what was proved of each has to do."""
         stop = self.deadline.is_long_over
         bound = counted_verified(self.asked, out, certificate, stop)
-        leaves = [node.seen for node in self.tree.nodes if node.column < 0]
-        proved = min(0.0 if seen is None else seen.bound for seen in leaves)
+        proved = 0.0 if self.tree.open else min(seen.bound for seen in self.leaves)
         return max(bound, proved) if stop() else bound
 
     def _without_answer(self, out: Counterfactual) -> Counterfactual:
@@ -206,6 +202,19 @@ class _Tree:
         )
 
 
+def _worth(view: Prepared, row: Floats, values: Floats) -> Floats:
+    """Say what the changes of columns cost by themselves, about."""
+    change = view.inner(values) - view.inner(row)
+    prices = view.template.limiting_ways.max(axis=0)
+    found = []
+    for span in view.source.coordinates.spans:
+        delta = np.zeros_like(change)
+        delta[span] = change[span]
+        lifted = view.template.L @ delta
+        found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
+    return np.array(found)
+
+
 def tree_certificate(
     nodes: Sequence[CountNode], proof: Callable[[Seen], Certificate]
 ) -> CountedCertificate:
@@ -220,13 +229,11 @@ def tree_certificate(
     )
 
 
-def _clash(asked: Asks, row: Floats, target: Any, terms: Terms, most: int) -> dict[str, Any]:
+def _clash(asked: Asks, asking: _Asking) -> dict[str, Any]:
     """Find constraints and ranges that leave no room together, of which none can be left out.
 
-    After `most` ordinary questions those that are left are named, be they too many. Constraints
-    are looked for first, as if ranges could not be lifted.
+    Constraints are looked for first, as if ranges could not be lifted.
     """
-    asking = _Asking(row, target, terms, most)
     every, ranged = asked.constraints, asked._source.coordinates.ranged
 
     def fewer_constraints(kept: Sequence[int]) -> Asks:
@@ -248,23 +255,33 @@ def _clash(asked: Asks, row: Floats, target: Any, terms: Terms, most: int) -> di
     }
 
 
-def _clash_without_least(
-    asked: Asks, row: Floats, target: Any, terms: Terms
+def _clash_of_fewer(
+    asked: Asks, row: Floats, target: Any, terms: Terms, is_whole: bool
 ) -> dict[str, Any] | None:
-    """Find what clashes without least changes, which seldom do; None where they have a part."""
+    """Find what clashes without what seldom does: least changes, and limits if they had no part.
+
+    None where that cannot be shown of the others.
+    """
+    without_limits = asked.holding(frozenset()) if is_whole else asked
+    without_least = _without_least(without_limits)
+    for fewer in dict.fromkeys((without_least, without_limits)):
+        deadline = terms.until(asked)
+        if len(fewer.constraints) == len(asked.constraints) or deadline.is_over():
+            continue
+        asking = Terms(meets_rules=False, deadline=deadline.shared(_SHARES))
+        found = fewer.answered(row, target, terms=asking)
+        if found.status is Status.INFEASIBLE:
+            return {
+                "conflict": found.conflict,
+                "conflict_ranges": found.conflict_ranges,
+                "conflict_is_irreducible": found.conflict_is_irreducible,
+            }
+    return None
+
+
+def _without_least(asked: Asks) -> Asks:
     kept = tuple(item for item in asked.constraints if not isinstance(item, MinChange))
-    deadline = terms.until(asked)
-    if len(kept) == len(asked.constraints) or deadline.is_over():
-        return None
-    terms = Terms(meets_rules=False, deadline=deadline.shared(_SHARES))
-    found = asked.asking_for(constraints=kept).answered(row, target, terms=terms)
-    if found.status is not Status.INFEASIBLE:
-        return None
-    return {
-        "conflict": found.conflict,
-        "conflict_ranges": found.conflict_ranges,
-        "conflict_is_irreducible": found.conflict_is_irreducible,
-    }
+    return asked if len(kept) == len(asked.constraints) else asked.asking_for(constraints=kept)
 
 
 @final
@@ -275,7 +292,8 @@ class _Asking:
     row: Floats
     target: Any
     terms: Terms  # with a deadline, that all questions share
-    most: int  # ordinary questions
+    most: int  # ordinary questions; after so many those that are left are named, be they too many
+    boxes: int  # of branch and bound, for a question in which any number of features may change
 
     def conflict(
         self, count: int, fewer: Callable[[Sequence[int]], Asks]
@@ -297,12 +315,35 @@ class _Asking:
         return found, all(room(kept) for kept in others)
 
     def _has_room(self, asked: Asks) -> bool | None:
+        """Grow a tree of questions of which any answer will do, and not the closest."""
         # What stays open in its share of the time is not to leave the others without any.
         deadline = self.terms.until(asked).shared(_SHARES)
-        terms = self.terms._replace(below=np.inf, deadline=deadline)
-        tree = _Tree(asked, self.row, self.target, terms, any_will_do=True)
+        view = asked.prepared_for(self.row)
+        tree = CountTree(
+            asked.limits,
+            self.row,
+            lambda held: self._room_seen(asked.holding(held), deadline),
+            partial(_worth, view, self.row),
+            any_will_do=True,
+        )
         tree.grow()
-        self.most -= len(tree.known)
         if tree.best is not None:
             return True
-        return False if tree.result().status is Status.INFEASIBLE else None
+        return None if tree.open else False
+
+    def _room_seen(self, asked: Asks, deadline: Deadline) -> Seen | None:
+        """Find any answer to an ordinary question; None where nothing can be said."""
+        if self.most <= 0 or deadline.is_over():
+            return None
+        self.most -= 1
+        view = asked.prepared_for(self.row)
+        x = view.inner(self.row)
+        now = self.terms.now or view.rules.verdict(x[None, :])
+        mask = wished_prototypes(view.model, self.target, int(now.prototype[0]))
+        context = SearchContext(view.rules, x, mask, deadline)
+        found = found_room(view.answers, view.answers.question(x, mask), context, self.boxes)
+        if found is None:
+            return None
+        answer = found.answer
+        values = None if answer is None else view.outer(answer.y, self.row)
+        return Seen(values, found.cost, 0.0, found)
