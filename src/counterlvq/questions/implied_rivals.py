@@ -326,9 +326,10 @@ def _without_answer(
     clashing = {id(item) for cell in cells for item in cell.found.conflict}
     # Bounds of cells were proved up to what was found there, which is no answer: again, without.
     stop = terms.until(asked).is_long_over
+    known = min(cell.bound for cell in cells) if stop() else 0.0
     out = taken_back(
         out, row, out.reason,
-        lambda cf: np.inf if is_shown else apart_verified(asked, rule, cf, stop),
+        lambda cf: np.inf if is_shown else max(apart_verified(asked, rule, cf, stop), known),
     )  # fmt: skip
     return replace(
         out,
