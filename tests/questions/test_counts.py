@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
+from counterlvq.search.strategies import BranchAndBound
 from tests.support.certificate_corpus import told
 from tests.support.oracles import Question as Asked
 from tests.support.oracles import Squared, optimal_cost
@@ -444,3 +446,29 @@ def test_parts_without_an_answer_are_closed_under_local_metrics(
     assert explainer.verify(cf) == cf.lower_bound
     clvq.save_certificate(cf, tmp_path / "one.jsonl", explainer)
     assert [line.split()[0] for line in told(tmp_path / "one.jsonl")] == ["VERIFIED"]
+
+
+@pytest.mark.parametrize("least", [(), (clvq.MinChange(0, 0.01),)], ids=["", "least change"])
+def test_what_clashes_however_many_change_is_found_without_closest_answers(
+    monkeypatch: pytest.MonkeyPatch, least: tuple[clvq.Constraint, ...]
+) -> None:
+    """Searches for the closest answer under each set of constraints took most of the time."""
+    rng = np.random.default_rng(0)
+    W = 2.0 * rng.normal(size=(6, 3))
+    omegas = [np.eye(3) + 0.3 * rng.normal(size=(3, 3)) for _ in W]
+    model = clvq.PrototypeModel(W, np.arange(6) % 2, omegas)
+    tight = [clvq.MaxChange(j, 0.05) for j in range(3)]
+    honest, closest = BranchAndBound.find, []
+
+    def find(self: BranchAndBound, *given: Any) -> Any:
+        closest.append(given)
+        return honest(self, *given)
+
+    monkeypatch.setattr(BranchAndBound, "find", find)
+    x = [0.2, 0.2, 0.2]
+    explainer = clvq.Explainer(model, constraints=[clvq.AtMost(1), *least, *tight])
+    cf = explainer.explain(x, target=1 - int(model.predict([x])[0]))
+    assert cf.status == "infeasible"
+    assert explainer.verify(cf) == np.inf
+    assert set(cf.conflict) <= set(tight)
+    assert len(closest) <= 2  # of the whole, and of what was left of it

@@ -216,3 +216,41 @@ def test_without_time_nothing_is_claimed() -> None:
             if cf.status.has_answer:
                 assert is_kept(model, rule, cf.x, target)
             assert cf.lower_bound <= clvq.Explainer(model, confidence=rule).explain(x, target).cost
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Chebyshev()], ids=repr)
+def test_files_show_what_planes_beyond_the_cell_prove(cost: clvq.Cost, tmp_path: Path) -> None:
+    """Where a plane does not touch the rule, a tangent with the same normal says as much.
+
+    Such planes came from answers far behind a rival, and had no words in a file, which then
+    claimed less than the answer, and said so in a warning.
+    """
+    path, beyond = tmp_path / "proof.jsonl", 0
+    for seed in range(48, 58):
+        rng = np.random.default_rng(seed)
+        W = 2.0 * rng.normal(size=(3, 2))
+        model, x = clvq.PrototypeModel(W, np.arange(3) % 2), 2.0 * rng.normal(size=2)
+        rule = clvq.Drift(float(rng.choice([0.3, 0.6])))
+        explainer = clvq.Explainer(model, cost, confidence=rule)
+        cf = explainer.explain(x, target=1 - int(model.predict(x[None])[0]))
+        if not cf.status.has_answer:
+            continue
+        clvq.save_certificate(cf, path, explainer)  # a warning is an error here
+        (verdict,) = clvq.verify_certificates(path)
+        assert verdict.verified
+        assert verdict.bound == pytest.approx(cf.lower_bound, rel=1e-6)
+        assert isinstance(cf.certificate, JoinedCertificate)
+        beyond += sum(
+            bool(_towards(W[k], point, W[i]) > 0)
+            for part in cf.certificate.parts
+            for i, k, point in zip(
+                [part.prototype] * 9, part.rivals, part.points[:, :2], strict=False
+            )
+        )
+    assert beyond  # the planes are there that this is about
+
+
+def _towards(rival: np.ndarray, point: np.ndarray, own: np.ndarray) -> float:
+    """Positive where a rival has drifted so that its plane does not touch the rule."""
+    step = point - rival
+    return float((rival - own) @ step + step @ step)

@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Callable
 from itertools import chain, combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from scipy.optimize import linprog
 from sklearn.cluster import KMeans
 
 import counterlvq as clvq
+from counterlvq.questions import reasons
 from tests.support.quick import seeds
 from tests.support.shell import called
 
@@ -430,3 +432,28 @@ def test_reasons_travel_to_other_processes() -> None:
     assert (str(again), again.to_dict()) == (str(why), why.to_dict())
     with pytest.raises(TypeError):
         again.ranges["age"] = (0, 1)
+
+
+def test_inputs_with_another_label_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that changes nothing of what is to be kept shows that this does not settle anything.
+
+    Nor is it asked whether all features together do, which took a proof for each prototype.
+    """
+    W = np.zeros((8, 6))
+    W[:, 0] = np.arange(8)
+    model = clvq.PrototypeModel(W, np.arange(8) // 4)
+    ranges = [clvq.Bounds(j, 0.0, 8.0) for j in range(6)]
+    honest, looked = reasons.found_room, []
+
+    def found_room(answers: Any, question: Any, context: Any, budget: int) -> Any:
+        box = context.rules.template.box(question.x)
+        looked.append(frozenset(np.flatnonzero(box[0] == box[1]).tolist()))
+        return honest(answers, question, context, budget)
+
+    monkeypatch.setattr(reasons, "found_room", found_room)
+    why = clvq.Explainer(model, constraints=ranges).reasons([1.0] * 6, order=[5, 4, 3, 2, 1, 0])
+    assert why.status == "optimal"
+    assert why.features == ("x0",)
+    assert frozenset(range(6)) not in looked
+    assert looked[0] == frozenset()
+    assert all(0 in kept for kept in looked[1:])  # the first one found changes x0 alone

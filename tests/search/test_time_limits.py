@@ -16,7 +16,7 @@ from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Program
-from counterlvq.search import exact, result, strategies
+from counterlvq.search import exact, strategies
 from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Outcome, Solution
 from counterlvq.solvers.ccp import Descent, Frames
@@ -40,7 +40,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
-    monkeypatch.setattr(result.time, "monotonic", found)
+    monkeypatch.setattr(time, "monotonic", found)
     honest = exact.solvers.select
 
     def select(program: Program) -> Choice:

@@ -194,18 +194,16 @@ class Asked:
         whole: Any = self
         return self._wide.get("", lambda: (heightened(whole), 1))
 
-    def holding(self, held: frozenset[int], time_limit: float | None) -> Self:
+    def holding(self, held: frozenset[int]) -> Self:
         """Return an explainer without limits on how many features change, but with some held."""
         names = [self.features.names[j] for j in sorted(held)]
 
         def made() -> Any:
             kept = tuple(item for item in self.constraints if not isinstance(item, AtMost))
             frozen = (Freeze(*names),) if names else ()
-            return self._asking(constraints=(*kept, *frozen), time_limit=time_limit)
+            return self._asking(constraints=(*kept, *frozen))
 
-        asked: Self = (
-            made() if time_limit is not None else self._held.get(tuple(names), lambda: (made(), 1))
-        )
+        asked: Self = self._held.get(tuple(names), lambda: (made(), 1))
         return asked
 
     def question_for(

@@ -500,7 +500,7 @@ class Explainer(OneRow):
         The closest counterfactual, then the closest one in which at least one of the features
         changed in each earlier answer stays as it was, and so on. Each has a proof that nothing
         cheaper differs in this sense, and the list ends early with the proof that there is no
-        further one. No random numbers.
+        further one. No random numbers. A `time_limit` is one for each of them.
 
         Parameters
         ----------
@@ -537,7 +537,8 @@ class Explainer(OneRow):
         the features and of constraints such as `Bounds`, `OneOf` or `within_data(X)`; constraints
         such as ``"a + b <= 3"``, which limit the others further, are named. Constraints on changes
         (`Freeze`, `Increase`, `AtMost`, ``original(f)``, ...), `Plausible`, the margin and the
-        confidence play no part.
+        confidence play no part. A `time_limit` is one for the whole reason: what is not proved by
+        then stays in it, or is said to be open by its status.
 
         Parameters
         ----------

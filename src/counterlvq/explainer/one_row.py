@@ -87,11 +87,11 @@ class OneRow(Asked):
         """Answer by the kind of question: one search, or several whose answers are put together."""
         whole: Any = self  # an Explainer, of which this class is a part
         if self.confidence is not None:
-            return confident_answer(whole, self.confidence, row, target)
+            return confident_answer(whole, self.confidence, row, target, terms)
         plausible = plausible_in(self.constraints)
         if plausible is not None:
             parts = self.components_for(plausible, row, target)
-            return plausible_answer(whole, plausible, parts, row, target)
+            return plausible_answer(whole, plausible, parts, row, target, terms)
         if self.prices.takes_largest:
             wide = self.with_height
             wider = np.append(row, 0.0)
@@ -101,7 +101,7 @@ class OneRow(Asked):
             few = self._few_at_once(row, target, terms.find_clash) if push == 1.0 else None
             if few is not None:
                 return few
-            return counted_answer(whole, row, target, find_clash=terms.find_clash)
+            return counted_answer(whole, row, target, terms)
         return self._searched(row, target, push, progress, terms)
 
     def _searched(
@@ -112,11 +112,14 @@ class OneRow(Asked):
         progress: bool | Callable[[Progress], None],
         terms: Terms,
     ) -> Counterfactual:
+        whole: Any = self
+        self.prepared_for(row).answers.get_ready()
+        terms = terms._replace(deadline=terms.until(whole))
         compiled = Compilations.count
         answer = self._searched_once(row, target, push, progress, terms)
         # A limit of time does not count what is compiled once, in the middle of a search.
-        is_short = bool(self.time_limit) and answer.status in _OPEN
-        if is_short and Compilations.count > compiled:
+        is_short = self.time_limit is not None and answer.status in _OPEN
+        if is_short and Compilations.count > compiled and not terms.until(whole).is_over():
             answer = self._searched_once(row, target, push, progress, terms)
         return answer
 
@@ -128,6 +131,7 @@ class OneRow(Asked):
         progress: bool | Callable[[Progress], None],
         terms: Terms,
     ) -> Counterfactual:
+        whole: Any = self
         view = self.prepared_for(row)
         factual = view.inner(row)
         together = None if terms.now else foreseen(view.rules, factual)
@@ -138,9 +142,9 @@ class OneRow(Asked):
             together, now = None, view.rules.verdict(factual[None, :])
             nearest = int(now.prototype[0])
             target_mask = wished_prototypes(view.model, target, nearest)
-        view.answers.get_ready()
         rules = together.rules if together else view.rules
-        context = SearchContext.begun(rules, factual, target_mask, self.time_limit, terms.below)
+        deadline = terms.until(whole)
+        context = SearchContext(rules, factual, target_mask, deadline, below=terms.below)
         if (
             target_mask[nearest]
             and now.steady[0]
@@ -175,19 +179,14 @@ class OneRow(Asked):
         """Answer a row in which few features may change, if runs of the kernel settle it."""
         if self.time_limit is not None:
             return None
-        quick = self.holding(frozenset(), None)._at_once
+        quick = self.holding(frozenset())._at_once
         if quick is None:
             return None
         return few_at_once(self, quick, row, target, find_clash=find_clash)
 
-    def answered(
-        self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
-    ) -> Counterfactual:
-        """Answer for a row that has been read; for questions that are made of several.
-
-        Without `find_clash`, where there is no answer all constraints are said to clash.
-        """
-        answer = self._answer(row, target, terms=terms._replace(find_clash=find_clash))
+    def answered(self, row: Floats, target: Any, *, terms: Terms = WHOLE) -> Counterfactual:
+        """Answer for a row that has been read; for questions that are made of several."""
+        answer = self._answer(row, target, terms=terms)
         return replaced(answer, check=self._check, respond=self.responds)
 
     @property
@@ -247,8 +246,10 @@ class OneRow(Asked):
         good, cost = bare._check(row, target, shown, most)
         view = self.prepared_for(row)
         y = view.inner(shown)
-        wished = np.flatnonzero(wished_prototypes(self.model, target, -1)).tolist()
-        return good and any(is_apart(rule, view.model, i, y) for i in wished), cost
+        wished = np.flatnonzero(wished_prototypes(self.model, target, -1))
+        # The nearest first: of that alone the rule can hold, but for rounding.
+        nearest = wished[view.model.distances(y[None, :])[0, wished].argsort(kind="stable")]
+        return good and any(is_apart(rule, view.model, i, y) for i in nearest.tolist()), cost
 
     def _without_margin(
         self, row: Floats, reason: str, context: SearchContext
@@ -257,9 +258,9 @@ class OneRow(Asked):
 
         In the time that is left.
         """
-        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, time_limit=limit)
-        found = other._answer(row, list(labels_of(self.model, context.target_mask)))
+        labels = list(labels_of(self.model, context.target_mask))
+        terms = Terms(deadline=context.deadline)
+        found = self._asking(margin=None)._answer(row, labels, terms=terms)
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
         cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
@@ -271,10 +272,10 @@ class OneRow(Asked):
         """Find the closest row that meets the constraints, whatever the model says of it."""
         if context.target_mask.all():
             return None
-        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, confidence=None, is_sure=False, time_limit=limit)
-        answer = other._answer(row, self.model.classes.tolist(), terms=WHOLE._replace(now=now))
-        return replace(answer, check=other._check)
+        other = self._asking(margin=None, confidence=None, is_sure=False)
+        terms = Terms(now=now, deadline=context.deadline)
+        found = other._answer(row, self.model.classes.tolist(), terms=terms)
+        return replace(found, check=other._check)
 
     def _unchanged(
         self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]

@@ -144,7 +144,7 @@ def _compile_beside(dispatcher: Any) -> None:
 
     def compile_beside(*args: Any, **kws: Any) -> Any:
         Compilations.count += 1
-        with _announced():
+        with _announced(), Compilations.timed():
             return interruptible(lambda: compile_for(*args, **kws))
 
     dispatcher._compile_for_args = compile_beside

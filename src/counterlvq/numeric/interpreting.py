@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, final
 
 import numpy as np
@@ -39,9 +41,20 @@ class Budget:
 
 @final
 class Compilations:
-    """How often a kernel has been compiled in this process, or looked for on disk."""
+    """How often a kernel has been compiled in this process, or looked for on disk; how long."""
 
     count = 0
+    seconds = 0.0
+
+    @classmethod
+    @contextmanager
+    def timed(cls) -> Iterator[None]:
+        """Count the seconds of what is done inside; a lost update does no harm."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            cls.seconds += time.monotonic() - begun
 
 
 def compile_from_now_on() -> None:

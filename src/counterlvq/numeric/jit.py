@@ -17,6 +17,7 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from counterlvq.numeric.interpreting import (
+    Compilations,
     TakesLongError,
     borrowed,
     interpreted,
@@ -103,7 +104,8 @@ class Kernel:
         """The function as Numba has it, which compiles it for each kind of arguments."""
         if self._compiled is None:
             # An interrupt would leave half of Numba behind, which nobody can import again.
-            compiler = interruptible(lambda: import_module("counterlvq.numeric.compiler"))
+            with Compilations.timed():
+                compiler = interruptible(lambda: import_module("counterlvq.numeric.compiler"))
             with _making:
                 if self._compiled is None:
                     self._compiled = compiler.compiled(self.py_func, is_part=self._is_part)

@@ -336,22 +336,25 @@ class Drift(KeptApart):
     def touching(
         self, model: PrototypeModel, i: int, k: int, point: Floats
     ) -> tuple[Floats, float] | None:
-        """Find where the plane of an implied rival touches the branch of the rule, (d,).
+        """Find where the branch of the rule has the normal of the plane of an implied rival, (d,).
 
-        It lies behind the drifted rival, as far from it as from prototype i.
+        There its slope is ``2 (w_k - w_i) + 4 radius e`` for the direction e from prototype i. Of
+        the two directions in which that is a multiple of the normal one leads to the branch. The
+        plane itself touches it there, or lies outside of it where the point was beyond the cell.
         """
-        own, other = model.prototypes[i], model.prototypes[k]
-        away, step = other - own, point - other
-        size, below = _dot(model, step, step), _dot(model, away, step) + _dot(model, step, step)
-        if size == 0.0 or below == 0.0:
+        own, away = model.prototypes[i], model.prototypes[k] - model.prototypes[i]
+        normal = point - own
+        size, along = _dot(model, normal, normal), _dot(model, normal, away)
+        room = _dot(model, away, away) - 4.0 * self.radius**2
+        square = along**2 - size * room
+        if size == 0.0 or not (square >= 0.0 and room > 0.0):
             return None
-        at = other + (size - _dot(model, away, away)) / (2.0 * below) * step
-        length = _length(model, at - own)
-        slope = 2.0 * away + (4.0 * self.radius / length) * (at - own) if length else 2.0 * away
-        steepness = _length(model, slope)
-        if steepness == 0.0:
+        steepness = 2.0 * (along + np.sqrt(square)) / size
+        direction = (steepness * normal - 2.0 * away) / (4.0 * self.radius)
+        below = 2.0 * _dot(model, direction, away) + 4.0 * self.radius
+        if not (steepness > 0.0 and below > 0.0):
             return None
-        return np.asarray(at), 2.0 * _length(model, point - own) / steepness
+        return np.asarray(own + (room / below) * direction), 2.0 / steepness
 
 
 def _length(model: PrototypeModel, way: Floats) -> float:

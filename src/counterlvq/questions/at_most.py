@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
 
 from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
-from counterlvq.certificates.certificate import Certificate
-from counterlvq.certificates.judged import Verdict
+from counterlvq.certificates.certificate import Certificate, Stop, never
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.at_most import held_for_good, within_limits
-from counterlvq.questions.protocol import Asks, Terms
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.results import Counterfactual
 from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.deadline import NO_DEADLINE, Deadline
 from counterlvq.search.few_changes import (
     Columns,
     CountNode,
@@ -30,6 +29,8 @@ from counterlvq.search.few_changes import (
     Seen,
     changed_columns,
 )
+from counterlvq.search.result import SearchContext
+from counterlvq.search.strategies import conflict_budget, found_room
 from counterlvq.types import Status
 
 __all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certificate"]
@@ -37,13 +38,15 @@ __all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certi
 # Ordinary questions that the search for what clashes may take: so many times those that the proof
 # took, and at least so many.
 _CLASH_EFFORT, _LEAST_EFFORT = 2, 60
+# One over the share of the time left that one look for what clashes may take.
+_SHARES = 4.0
 
 
 def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> CountedQuestion:
     """State what is asked, for whoever checks the answer."""
 
     def holding(held: Columns) -> Any:
-        node = asked.holding(held, None)
+        node = asked.holding(held)
         mask = wished_prototypes(node.model, target, -1)
         view = node.prepared_for(row)
         return view.answers.question(view.inner(row), mask)
@@ -55,30 +58,34 @@ def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> Counted
     return CountedQuestion(asked.limits, holding)
 
 
-def counted_verified(asked: Asks, cf: Counterfactual, certificate: CountedCertificate) -> float:
+def counted_verified(
+    asked: Asks, cf: Counterfactual, certificate: CountedCertificate, stop: Stop = never
+) -> float:
     """Recompute the bound of an answer from the certificates of the parts."""
     question = counted_question(asked, cf.original_values, cf.target)
     with np.errstate(all="ignore"):
-        return float(certificate.lower_bound(question, cf.cost, asked.margin or 0.0))
+        return float(certificate.lower_bound(question, cf.cost, asked.margin or 0.0, stop=stop))
 
 
-def counted_answer(
-    asked: Asks, row: Floats, target: Any, *, find_clash: bool = True
-) -> Counterfactual:
+def counted_answer(asked: Asks, row: Floats, target: Any, terms: Terms = WHOLE) -> Counterfactual:
     """Find the closest answer in which no more features change than may."""
     view = asked.prepared_for(row)
     now = view.rules.verdict(view.inner(row)[None, :])
-    tree = _Tree(asked, row, target, now)
+    asking = Terms(False, False, terms.below, now, terms.until(asked))
+    tree = _Tree(asked, row, target, asking)
     tree.grow()
     found = tree.result()
-    if found.status is Status.INFEASIBLE and find_clash:
+    if found.status is Status.INFEASIBLE and terms.find_clash:
         most = max(_LEAST_EFFORT, _CLASH_EFFORT * len(tree.known))
-        left = None if asked.time_limit is None else tree.ends - time.monotonic()
-        clash = _clash_without_least(asked, row, target, left)
-        found = replace(found, **(clash or _clash(asked, row, target, now, most)))
-    if found.broken and found.within_rules is not None:
+        clash = _clash_of_fewer(asked, row, target, asking, tree.is_whole)
+        if clash is None:
+            boxes = conflict_budget(seen.source.certificate for seen in tree.leaves)
+            clash = _clash(asked, _Asking(row, target, asking, most, boxes))
+        found = replace(found, **clash)
+    every = asked.model.classes.tolist()
+    if found.broken and terms.meets_rules and len(found.target) < len(every):
         others = asked.asking_for(margin=None, confidence=None, is_sure=False)
-        within = others.answered(row, asked.model.classes.tolist(), find_clash=False)
+        within = others.answered(row, every, terms=asking._replace(below=np.inf))
         found = replace(found, within_rules=within)
     return found
 
@@ -91,26 +98,27 @@ class _Tree:
     asked: Asks
     row: Floats
     target: Any
-    now: Verdict  # on the row: each node would ask for the same
-    any_will_do: bool = False  # whether the first answer ends the search
-    started: float = field(default_factory=time.monotonic)
+    terms: Terms  # with a deadline, and the verdict on the row: each node would ask for the same
     tree: CountTree = field(init=False)
 
     def __post_init__(self) -> None:
         self.tree = CountTree(
-            self.asked.limits, self.row, self._ask, self._worth, any_will_do=self.any_will_do
+            self.asked.limits,
+            self.row,
+            self._ask,
+            partial(_worth, self.asked.prepared_for(self.row), self.row),
+            below=self.terms.below,
         )
 
     @property
-    def ends(self) -> float:
-        """When the time of the user is up, by the monotonic clock."""
-        limit = self.asked.time_limit
-        return np.inf if limit is None else self.started + limit
+    def deadline(self) -> Deadline:
+        """When the time for all questions together is over."""
+        return self.terms.until(self.asked)
 
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
         self.tree.grow()
-        if self.asked.model.is_local and not self.any_will_do:
+        if self.asked.model.is_local:
             for node in self.tree.nodes:
                 self._look_below(node)
 
@@ -123,19 +131,27 @@ class _Tree:
         if best is None or node.column >= 0 or seen is None or seen.values is not None:
             return
         held = held_for_good(node.held, node.changed, self.asked.limits)
-        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
-        if held is None or seen.bound >= best.cost or (left is not None and left <= 0):
+        if held is None or seen.bound >= best.cost or self.deadline.is_over():
             return
-        terms = Terms(find_clash=False, now=self.now, below=best.cost)
-        found = self.asked.holding(held, left).answered(
-            self.row, self.target, find_clash=False, terms=terms
-        )
+        terms = self.terms._replace(below=best.cost)
+        found = self.asked.holding(held).answered(self.row, self.target, terms=terms)
         values = found.values if found.status.has_answer else None
         node.seen = Seen(values, found.cost, found.lower_bound, found)
         if values is not None and found.cost < best.cost:
             changed = changed_columns(self.row, values)
             if within_limits(changed, self.asked.limits):
                 self.tree.best = node.seen
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no column had to be held: the limits have no part in it."""
+        return len(self.tree.nodes) == 1
+
+    @property
+    def leaves(self) -> list[Seen]:
+        """Answers about parts left whole."""
+        nodes = self.tree.nodes
+        return [node.seen for node in nodes if node.column < 0 and node.seen is not None]
 
     @property
     def known(self) -> dict[Columns, Seen]:
@@ -148,31 +164,11 @@ class _Tree:
         return None if self.tree.best is None else self.tree.best.source
 
     def _ask(self, held: Columns) -> Seen | None:
-        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
-        if left is not None and left <= 0 and self.known:
+        if self.known and self.deadline.is_over():
             return None
-        asked = self.asked.holding(held, left)
-        terms = Terms(find_clash=False, now=self.now)
-        found = asked.answered(self.row, self.target, find_clash=False, terms=terms)
+        found = self.asked.holding(held).answered(self.row, self.target, terms=self.terms)
         values = found.values if found.status.has_answer else None
         return Seen(values, found.cost, found.lower_bound, found)
-
-    @cached_property
-    def view(self) -> Prepared:
-        """The whole question, seen from the row."""
-        return self.asked.prepared_for(self.row)
-
-    def _worth(self, values: Floats) -> Floats:
-        view = self.view
-        change = view.inner(values) - view.inner(self.row)
-        prices = view.template.limiting_ways.max(axis=0)
-        found = []
-        for span in view.source.coordinates.spans:
-            delta = np.zeros_like(change)
-            delta[span] = change[span]
-            lifted = view.template.L @ delta
-            found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
-        return np.array(found)
 
     def result(self) -> Counterfactual:
         """Say what was found, and what the tree proves of it."""
@@ -189,7 +185,7 @@ class _Tree:
             return self._without_answer(out)
         if out.cost == 0.0:
             return out
-        bound = min(counted_verified(self.asked, out, certificate), out.cost)
+        bound = min(self._verified(out, certificate), out.cost)
         gap = (out.cost - bound) / out.cost
         tolerance = self.asked.gap if self.asked.model.is_local else EXACT_GAP
         closed = gap <= tolerance or out.cost - bound <= out.resolution
@@ -202,12 +198,23 @@ class _Tree:
             gap=gap,
         )
 
+    def _verified(self, out: Counterfactual, certificate: CountedCertificate) -> float:
+        """Check all parts together; too late for that, what was proved of each has to do."""
+        stop = self.deadline.is_long_over
+        bound = counted_verified(self.asked, out, certificate, stop)
+        proved = 0.0 if self.tree.open else min(seen.bound for seen in self.leaves)
+        return max(bound, proved) if stop() else bound
+
     def _without_answer(self, out: Counterfactual) -> Counterfactual:
         question = counted_question(self.asked, self.row, out.target)
-        margin = self.asked.margin or 0.0
-        with np.errstate(all="ignore"):
-            empty = out.certificate.excludes_all(question, margin)
-            bound = np.inf if empty else out.certificate.lower_bound(question, np.inf, margin)
+        margin, stop = self.asked.margin or 0.0, self.deadline.is_long_over
+        empty, bound = False, 0.0
+        if self.terms.below == np.inf:  # else nothing is said but that nothing is cheaper
+            with np.errstate(all="ignore"):
+                empty = out.certificate.excludes_all(question, margin, stop=stop)
+                bound = np.inf
+                if not empty:
+                    bound = out.certificate.lower_bound(question, np.inf, margin, stop=stop)
         return replace(
             out,
             values=np.full(self.row.shape, np.nan),
@@ -225,6 +232,19 @@ class _Tree:
         )
 
 
+def _worth(view: Prepared, row: Floats, values: Floats) -> Floats:
+    """Say what the changes of columns cost by themselves, about."""
+    change = view.inner(values) - view.inner(row)
+    prices = view.template.limiting_ways.max(axis=0)
+    found = []
+    for span in view.source.coordinates.spans:
+        delta = np.zeros_like(change)
+        delta[span] = change[span]
+        lifted = view.template.L @ delta
+        found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
+    return np.array(found)
+
+
 def tree_certificate(
     nodes: Sequence[CountNode], proof: Callable[[Seen], Certificate]
 ) -> CountedCertificate:
@@ -239,13 +259,11 @@ def tree_certificate(
     )
 
 
-def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> dict[str, Any]:
+def _clash(asked: Asks, asking: _Asking) -> dict[str, Any]:
     """Find constraints and ranges that leave no room together, of which none can be left out.
 
-    After `most` ordinary questions those that are left are named, be they too many. Constraints
-    are looked for first, as if ranges could not be lifted.
+    Constraints are looked for first, as if ranges could not be lifted.
     """
-    asking = _Asking(row, target, now, most, asked.time_limit)
     every, ranged = asked.constraints, asked._source.coordinates.ranged
 
     def fewer_constraints(kept: Sequence[int]) -> Asks:
@@ -267,21 +285,33 @@ def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> di
     }
 
 
-def _clash_without_least(
-    asked: Asks, row: Floats, target: Any, left: float | None
+def _clash_of_fewer(
+    asked: Asks, row: Floats, target: Any, terms: Terms, is_whole: bool
 ) -> dict[str, Any] | None:
-    """Find what clashes without least changes, which seldom do; None where they have a part."""
+    """Find what clashes without what seldom does: least changes, and limits if they had no part.
+
+    None where that cannot be shown of the others.
+    """
+    without_limits = asked.holding(frozenset()) if is_whole else asked
+    without_least = _without_least(without_limits)
+    for fewer in dict.fromkeys((without_least, without_limits)):
+        deadline = terms.until(asked)
+        if len(fewer.constraints) == len(asked.constraints) or deadline.is_over():
+            continue
+        asking = Terms(meets_rules=False, deadline=deadline.shared(_SHARES))
+        found = fewer.answered(row, target, terms=asking)
+        if found.status is Status.INFEASIBLE:
+            return {
+                "conflict": found.conflict,
+                "conflict_ranges": found.conflict_ranges,
+                "conflict_is_irreducible": found.conflict_is_irreducible,
+            }
+    return None
+
+
+def _without_least(asked: Asks) -> Asks:
     kept = tuple(item for item in asked.constraints if not isinstance(item, MinChange))
-    if len(kept) == len(asked.constraints) or (left is not None and left <= 0.0):
-        return None
-    found = asked.asking_for(constraints=kept, time_limit=left).answered(row, target)
-    if found.status is not Status.INFEASIBLE:
-        return None
-    return {
-        "conflict": found.conflict,
-        "conflict_ranges": found.conflict_ranges,
-        "conflict_is_irreducible": found.conflict_is_irreducible,
-    }
+    return asked if len(kept) == len(asked.constraints) else asked.asking_for(constraints=kept)
 
 
 @final
@@ -291,21 +321,21 @@ class _Asking:
 
     row: Floats
     target: Any
-    now: Verdict
-    most: int  # ordinary questions
-    time_limit: float | None
-    started: float = field(default_factory=time.monotonic)
+    terms: Terms  # with a deadline, that all questions share
+    most: int  # ordinary questions; after so many those that are left are named, be they too many
+    boxes: int  # of branch and bound, for a question in which any number of features may change
 
     def conflict(
         self, count: int, fewer: Callable[[Sequence[int]], Asks]
     ) -> tuple[tuple[int, ...], bool]:
         """Find a set that clashes, by position, and whether none of it can be left out."""
         known: dict[tuple[int, ...], bool | None] = {}
+        deadline = self.terms.deadline or NO_DEADLINE
 
         def room(kept: Sequence[int]) -> bool | None:
             key = tuple(kept)
             if key not in known:
-                if self._is_over:
+                if self.most <= 0 or deadline.is_over():
                     return None
                 known[key] = self._has_room(fewer(key))
             return known[key]
@@ -314,15 +344,36 @@ class _Asking:
         others = ([k for k in found if k != out] for out in found)
         return found, all(room(kept) for kept in others)
 
-    @property
-    def _is_over(self) -> bool:
-        limit = np.inf if self.time_limit is None else self.time_limit
-        return time.monotonic() - self.started > limit or self.most <= 0
-
     def _has_room(self, asked: Asks) -> bool | None:
-        tree = _Tree(asked, self.row, self.target, self.now, any_will_do=True)
+        """Grow a tree of questions of which any answer will do, and not the closest."""
+        # What stays open in its share of the time is not to leave the others without any.
+        deadline = self.terms.until(asked).shared(_SHARES)
+        view = asked.prepared_for(self.row)
+        tree = CountTree(
+            asked.limits,
+            self.row,
+            lambda held: self._room_seen(asked.holding(held), deadline),
+            partial(_worth, view, self.row),
+            any_will_do=True,
+        )
         tree.grow()
-        self.most -= len(tree.known)
         if tree.best is not None:
             return True
-        return False if tree.result().status is Status.INFEASIBLE else None
+        return None if tree.open else False
+
+    def _room_seen(self, asked: Asks, deadline: Deadline) -> Seen | None:
+        """Find any answer to an ordinary question; None where nothing can be said."""
+        if self.most <= 0 or deadline.is_over():
+            return None
+        self.most -= 1
+        view = asked.prepared_for(self.row)
+        x = view.inner(self.row)
+        now = self.terms.now or view.rules.verdict(x[None, :])
+        mask = wished_prototypes(view.model, self.target, int(now.prototype[0]))
+        context = SearchContext(view.rules, x, mask, deadline)
+        found = found_room(view.answers, view.answers.question(x, mask), context, self.boxes)
+        if found is None:
+            return None
+        answer = found.answer
+        values = None if answer is None else view.outer(answer.y, self.row)
+        return Seen(values, found.cost, 0.0, found)

@@ -7,7 +7,6 @@ leaves something that is not convex), and the cheapest answer counts.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -28,7 +27,7 @@ from counterlvq.questions.implied_rivals import (
     is_apart,
 )
 from counterlvq.questions.noise import has_room, noise_parts
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr
@@ -210,36 +209,38 @@ def confident_verified(asked: Asks, confidence: Confidence, cf: Counterfactual) 
 
 
 def confident_answer(
-    asked: Asks, confidence: Confidence, row: Floats, target: Any
+    asked: Asks, confidence: Confidence, row: Floats, target: Any, terms: Terms = WHOLE
 ) -> Counterfactual:
     """Find the closest answer that the model is sure of, or say why there is none."""
-    begun = time.monotonic()
-    out = _found(asked, confidence, row, target)
+    terms = terms._replace(deadline=terms.until(asked))
+    out = _found(asked, confidence, row, target, terms)
     if out.status is not Status.INFEASIBLE or not (out.conflict or out.conflict_ranges):
         return out
-    left = None
-    if asked.time_limit is not None:
-        left = max(asked.time_limit - (time.monotonic() - begun), 0.0)
-    bare = asked.asking_for(
-        constraints=out.conflict, confidence=None, is_sure=False, margin=None, time_limit=left
+    bare = asked.asking_for(constraints=out.conflict, confidence=None, is_sure=False, margin=None)
+    found = bare.answered(
+        row,
+        list(out.target),
+        terms=Terms(find_clash=False, meets_rules=False, deadline=terms.deadline),
     )
-    found = bare.answered(row, list(out.target), find_clash=False)
     return replace(out, conflict_has_confidence=found.status.has_answer)
 
 
-def _found(asked: Asks, confidence: Confidence, row: Floats, target: Any) -> Counterfactual:
+def _found(
+    asked: Asks, confidence: Confidence, row: Floats, target: Any, terms: Terms
+) -> Counterfactual:
     """Answer by the kind of confidence."""
     if is_cut(asked, confidence):
         assert isinstance(confidence, KeptApart)
-        return apart_answer(asked, confidence, row, target)
+        return apart_answer(asked, confidence, row, target, terms)
     wish = wish_of(asked, row, target)
     parts: list[Part] = asked.parts_for(wish.labels)
-    out = united(asked, parts, row, wish)
+    out = united(asked, parts, row, wish, terms)
     out = replace(out, margin=0.0, confidence=confidence.words)
     if not out.status.has_answer:
         return out
     if not _is_kept(asked, confidence, row, out):
-        again = united(asked, parts_of(asked, confidence, wish.labels, is_strict=True), row, wish)
+        strict = parts_of(asked, confidence, wish.labels, is_strict=True)
+        again = united(asked, strict, row, wish, terms)
         if not again.status.has_answer or not _is_kept(asked, confidence, row, again):
             doubt = "rounding leaves open whether what was found has the confidence"
             return taken_back(out, row, doubt, lambda cf: verified(parts, cf))

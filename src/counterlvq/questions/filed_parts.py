@@ -50,7 +50,7 @@ def filed_parts(
         assert isinstance(confidence, KeptApart)
         for i, proof in zip(wished_firsts(model, cf.target), joined.parts, strict=False):
             if isinstance(proof, ImpliedCertificate):
-                part = against(asked, i, proof.points, proof.rivals, np.inf)
+                part = against(asked, i, proof.points, proof.rivals)
                 turned = _Touched(asked, confidence, i, proof, cf.original_values)
                 yield from _spread(part, plain(model.labels[i]), (i,), _whole(proof.inner), turned)
         return

@@ -9,20 +9,21 @@ The answer itself is found in the same way under a rule that asks for a very lit
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.implied_rivals import ImpliedCertificate
 from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of, plain, read_only
 from counterlvq.numeric.tolerances import CLOSED_GAP, CUSHION_SHARES
 from counterlvq.problem.similarity import KeptApart
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.questions.unions import (
     Part,
     bounded,
@@ -33,6 +34,7 @@ from counterlvq.questions.unions import (
     wish_of,
 )
 from counterlvq.results import Counterfactual
+from counterlvq.search.deadline import Deadline
 from counterlvq.types import Status
 
 __all__ = ["against", "apart_answer", "apart_verified", "is_apart", "wished_firsts"]
@@ -41,32 +43,18 @@ __all__ = ["against", "apart_answer", "apart_verified", "is_apart", "wished_firs
 _MOST_ROUNDS = 200
 
 
-def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Counterfactual:
+def apart_answer(
+    asked: Asks, rule: KeptApart, row: Floats, target: Any, terms: Terms = WHOLE
+) -> Counterfactual:
     """Find the closest answer that is kept apart from every rival."""
-    wish, started = wish_of(asked, row, target), time.monotonic()
+    terms = terms._replace(deadline=terms.until(asked))
+    wish = wish_of(asked, row, target)
     if not any(True for _ in wished_firsts(asked.model, wish.labels)):
-        out = united(asked, _never_said(asked, wish.labels), row, wish)
+        out = united(asked, _never_said(asked, wish.labels), row, wish, terms)
         return replace(out, margin=0.0, confidence=rule.words)
-    limit = np.inf if asked.time_limit is None else asked.time_limit
-    cells = [
-        _Cell(asked, rule, row, i, started + limit) for i in wished_firsts(asked.model, wish.labels)
-    ]
-    for cell in cells:
-        cell.ask()
-    best: Counterfactual | None = None
-    for share in CUSHION_SHARES:
-        for cell in sorted(cells, key=lambda cell: cell.bound):
-            most = np.inf if best is None else best.cost
-            cell.cut(most, share)
-            found = cell.answer(most, share)
-            if found is not None and found.cost < most:
-                best = found
-        if best is None or min(cell.bound for cell in cells) >= (1.0 - CLOSED_GAP) * best.cost:
-            break
-    for cell in cells:  # what is left of one may be too small for floats, but for its prototype
-        most = np.inf if best is None else best.cost
-        found = cell.at_prototype() if cell.bound < (1.0 - CLOSED_GAP) * most else None
-        best = found if found is not None and found.cost < most else best
+    deadline = terms.until(asked)
+    cells = _asked_cells(asked, rule, row, wish.labels, deadline)
+    best = _at_prototypes(cells, _searched(cells, deadline), deadline)
     proofs = JoinedCertificate(tuple(cell.certificate for cell in cells))
     least = min(cells, key=lambda cell: cell.bound).found
     out = replace(
@@ -78,14 +66,85 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
         confidence=rule.words,
     )
     if best is None:
-        return _without_answer(asked, rule, cells, out, row)
+        return _without_answer(asked, rule, cells, out, row, terms)
     y = asked.prepared_for(row).inner(best.values)
     out = replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
     told = asked.prepared_for(row).rules.verdict(y[None, :])
     if plain(asked.model.labels[told.prototype[0]]) != best.prediction or not told.steady[0]:
         doubt = "rounding leaves open whether what was found has the label"
         return taken_back(out, row, doubt, lambda cf: apart_verified(asked, rule, cf))
-    return bounded(asked, out, apart_verified(asked, rule, out))
+    stop = deadline.is_long_over
+    proved = apart_verified(asked, rule, out, stop)
+    # Too late to check all of them together, what was proved of each has to do.
+    return bounded(asked, out, max(proved, least.lower_bound) if stop() else proved)
+
+
+def _asked_cells(
+    asked: Asks, rule: KeptApart, row: Floats, labels: Sequence[Any], deadline: Deadline
+) -> list[_Cell]:
+    """Ask the ordinary question about each cell, in the time there is."""
+    cells = [_Cell(asked, rule, row, i, deadline) for i in wished_firsts(asked.model, labels)]
+    for cell in cells:
+        if cell is not cells[0] and deadline.is_over():
+            cell.found = _unasked(cells[0].found)
+        else:
+            cell.ask()
+    return cells
+
+
+def _unasked(other: Counterfactual) -> Counterfactual:
+    """Say of a cell what is known without any question; `other` tells the input."""
+    return replace(
+        other,
+        values=np.full(other.original_values.shape, np.nan),
+        status=Status.UNKNOWN,
+        cost=np.inf,
+        lower_bound=0.0,
+        bound_with_margin=0.0,
+        gap=np.inf,
+        resolution=0.0,
+        prediction=None,
+        prototype=-1,
+        conflict=(),
+        conflict_ranges=(),
+        reason="the time limit was reached",
+        certificate=CellCertificate(()),
+    )
+
+
+def _is_enough(best: Counterfactual | None, deadline: Deadline) -> bool:
+    """Whether no more is looked for: later than that only where there is nothing yet."""
+    return deadline.is_long_over() if best is None else deadline.is_over()
+
+
+def _searched(cells: Sequence[_Cell], deadline: Deadline) -> Counterfactual | None:
+    """Cut until the closest answer in any cell keeps the rule."""
+    best: Counterfactual | None = None
+    for share in CUSHION_SHARES:
+        for cell in sorted(cells, key=lambda cell: cell.bound):
+            if _is_enough(best, deadline):
+                return best
+            most = np.inf if best is None else best.cost
+            cell.cut(most, share)
+            found = cell.answer(most, share)
+            if found is not None and found.cost < most:
+                best = found
+        if best is None or min(cell.bound for cell in cells) >= (1.0 - CLOSED_GAP) * best.cost:
+            break
+    return best
+
+
+def _at_prototypes(
+    cells: Sequence[_Cell], best: Counterfactual | None, deadline: Deadline
+) -> Counterfactual | None:
+    """Look where what is left of a cell may be too small for floats, but for its prototype."""
+    for cell in cells:
+        if _is_enough(best, deadline):
+            break
+        most = np.inf if best is None else best.cost
+        found = cell.at_prototype(most) if cell.bound < (1.0 - CLOSED_GAP) * most else None
+        best = found if found is not None and found.cost < most else best
+    return best
 
 
 def wished_firsts(model: PrototypeModel, labels: Sequence[Any]) -> Iterator[int]:
@@ -116,7 +175,7 @@ def is_apart(rule: KeptApart, model: PrototypeModel, i: int, y: Floats) -> bool:
     return all(rule.keeps(own, model.exact_distance(y, k)) for k in _rivals(model, i))
 
 
-def against(asked: Asks, i: int, points: Floats, rivals: Sequence[int], left: float) -> Asks:
+def against(asked: Asks, i: int, points: Floats, rivals: Sequence[int]) -> Asks:
     """Ask about one prototype against points in the place of its rivals."""
     model = asked.model
     part = PrototypeModel(
@@ -131,7 +190,6 @@ def against(asked: Asks, i: int, points: Floats, rivals: Sequence[int], left: fl
     )  # fmt: skip
     return asked.asking_for(
         confidence=None, is_sure=False, margin=None, model=part, _source=source,
-        time_limit=None if left == np.inf else max(left, 0.0),
     )  # fmt: skip
 
 
@@ -144,7 +202,7 @@ class _Cell:
     rule: KeptApart
     row: Floats
     prototype: int
-    deadline: float
+    deadline: Deadline
     rivals: list[int] = field(init=False)
     points: Floats = field(init=False)
     found: Counterfactual = field(init=False)
@@ -170,13 +228,22 @@ class _Cell:
 
     def ask(self, *, find_clash: bool = False) -> None:
         """Ask the ordinary question, against the rivals that are known."""
-        left = self.deadline - time.monotonic()
-        asked = against(self.asked, self.prototype, self.points, self.rivals, left)
-        found = asked.answered(self.row, self.label, find_clash=find_clash)
+        asked = against(self.asked, self.prototype, self.points, self.rivals)
+        terms = Terms(find_clash, deadline=self.deadline)
+        found = asked.answered(self.row, self.label, terms=terms)
         if _is_ruled_out(self.rule, self.asked.model, self.prototype):
             found = taken_back(found, self.row, found.reason, lambda cf: np.inf)
             found = replace(found, status=Status.INFEASIBLE, gap=0.0, conflict=())
         self.found = found
+
+    def find_clash(self) -> None:
+        """Name fewer constraints that clash in a cell without an answer, if that can be shown."""
+        before = self.found
+        if not self.deadline.is_over():
+            self.ask(find_clash=True)
+        # In the time that was left the same may not have been shown again.
+        if self.found.status is not Status.INFEASIBLE:
+            self.found = before
 
     def cut(self, most: float, share: float) -> None:
         """Add implied rivals until an answer keeps the rule, but for a share of a very little."""
@@ -203,13 +270,13 @@ class _Cell:
             inside.ask()
         return None
 
-    def at_prototype(self) -> Counterfactual | None:
-        """Take the prototype itself for an answer, if constraints let it be one."""
+    def at_prototype(self, most: float) -> Counterfactual | None:
+        """Take the prototype itself for an answer, if it is one that costs at most `most`."""
         if self.found.status is Status.INFEASIBLE:
             return None
         view, i = self.asked.prepared_for(self.row), self.prototype
         values = read_only(view.outer(self.asked.model.prototypes[i], self.row))
-        good, cost = self.asked._check(self.row, (self.label,), values, np.inf)
+        good, cost = self.asked._check(self.row, (self.label,), values, most)
         if not good:
             return None
         return replace(
@@ -225,7 +292,7 @@ class _Cell:
     def _cut_off(self, rule: KeptApart, enough: KeptApart) -> bool:
         """Add rivals that `rule` implies where the answer breaks `enough`; whether any did."""
         found = self.found
-        if not found.status.has_answer or time.monotonic() > self.deadline:
+        if not found.status.has_answer or self.deadline.is_over():
             return False
         model, i = self.asked.model, self.prototype
         y = self.asked.prepared_for(self.row).inner(found.values)
@@ -245,17 +312,25 @@ class _Cell:
 
 
 def _without_answer(
-    asked: Asks, rule: KeptApart, cells: Sequence[_Cell], out: Counterfactual, row: Floats
+    asked: Asks,
+    rule: KeptApart,
+    cells: Sequence[_Cell],
+    out: Counterfactual,
+    row: Floats,
+    terms: Terms,
 ) -> Counterfactual:
     is_shown = all(cell.found.status is Status.INFEASIBLE for cell in cells)
-    if is_shown:
+    if is_shown and terms.find_clash:
         for cell in cells:
-            cell.ask(find_clash=True)
+            cell.find_clash()
     clashing = {id(item) for cell in cells for item in cell.found.conflict}
     # Bounds of cells were proved up to what was found there, which is no answer: again, without.
+    stop = terms.until(asked).is_long_over
+    known = min(cell.bound for cell in cells) if stop() else 0.0
     out = taken_back(
-        out, row, out.reason, lambda cf: np.inf if is_shown else apart_verified(asked, rule, cf)
-    )
+        out, row, out.reason,
+        lambda cf: np.inf if is_shown else max(apart_verified(asked, rule, cf, stop), known),
+    )  # fmt: skip
     return replace(
         out,
         status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
@@ -268,7 +343,7 @@ def _without_answer(
     )
 
 
-def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
+def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual, stop: Stop = never) -> float:
     """Recompute the bound of an answer: that rivals are implied, and what follows from them."""
     joined, model = cf.certificate, asked.model
     wished = list(wished_firsts(model, cf.target))
@@ -278,11 +353,11 @@ def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
         return 0.0
     bounds = []
     for i, part in zip(wished, joined.parts, strict=True):
-        if type(part) is not ImpliedCertificate or not _is_implied(rule, model, i, part):
+        if stop() or type(part) is not ImpliedCertificate or not _is_implied(rule, model, i, part):
             return 0.0
         if _is_ruled_out(rule, model, i):
             continue
-        part_asked = against(asked, i, part.points, part.rivals, np.inf)
+        part_asked = against(asked, i, part.points, part.rivals)
         label = plain(model.labels[i])
         bounds.append(part_asked.verify(replace(cf, certificate=part.inner, target=(label,))))
     return min(bounds, default=np.inf)

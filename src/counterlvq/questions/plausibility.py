@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.plausibility import Ellipsoid, Plausible
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.questions.unions import Part, bounded, united, verified, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import Features
@@ -78,14 +77,21 @@ def components_of(asked: Asks, plausible: Plausible, labels: Sequence[Any]) -> l
 
 
 def plausible_answer(
-    asked: Asks, plausible: Plausible, parts: Sequence[Part], row: Floats, target: Any
+    asked: Asks,
+    plausible: Plausible,
+    parts: Sequence[Part],
+    row: Floats,
+    target: Any,
+    terms: Terms = WHOLE,
 ) -> Counterfactual:
     """Find the closest answer in any component of its label."""
-    wish, begun = wish_of(asked, row, target), time.monotonic()
+    terms = terms._replace(deadline=terms.until(asked))
+    wish = wish_of(asked, row, target)
     if not parts:
-        return _without_rows(asked, plausible, row, target)
+        return _without_rows(asked, plausible, row, target, terms)
     floors = [_floor(asked, plausible, part, row) for part in _boxes(plausible, wish.labels)]
-    out = _as_stated(asked, plausible, united(asked, parts, row, wish, floors), begun)
+    out = united(asked, parts, row, wish, terms, floors)
+    out = _as_stated(asked, plausible, out, terms)
     if not out.status.has_answer:
         conflict = tuple(
             item for item in asked.constraints if item in out.conflict or item is plausible
@@ -112,28 +118,30 @@ def _floor(asked: Asks, plausible: Plausible, component: Ellipsoid, row: Floats)
 
 
 def _as_stated(
-    asked: Asks, plausible: Plausible, out: Counterfactual, begun: float
+    asked: Asks, plausible: Plausible, out: Counterfactual, terms: Terms
 ) -> Counterfactual:
     """Name what the input breaks by constraints of the user: an ellipsoid is about answers."""
     own = {id(item) for item in asked.constraints}
     broken = tuple(item for item in out.broken if id(item) in own)
-    if not broken or len(out.target) == len(asked.model.classes):
+    if not (broken and terms.meets_rules) or len(out.target) == len(asked.model.classes):
         return replace(out, broken=broken, within_rules=None)
     others = tuple(item for item in asked.constraints if item is not plausible)
-    limit = asked.time_limit
-    if limit is not None:
-        limit = max(0.0, begun + limit - time.monotonic())
-    meeting = asked.asking_for(
-        constraints=others, margin=None, confidence=None, is_sure=False, time_limit=limit
+    meeting = asked.asking_for(constraints=others, margin=None, confidence=None, is_sure=False)
+    within = meeting.answered(
+        out.original_values,
+        asked.model.classes.tolist(),
+        terms=Terms(find_clash=False, deadline=terms.deadline),
     )
-    within = meeting.answered(out.original_values, asked.model.classes.tolist(), find_clash=False)
     return replace(out, broken=broken, within_rules=within)
 
 
-def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -> Counterfactual:
+def _without_rows(
+    asked: Asks, plausible: Plausible, row: Floats, target: Any, terms: Terms
+) -> Counterfactual:
     """No row of the table has a wished-for label, so that no answer is plausible."""
     others = tuple(item for item in asked.constraints if item is not plausible)
-    found = asked.asking_for(constraints=others).answered(row, target, find_clash=False)
+    terms = terms._replace(find_clash=False)
+    found = asked.asking_for(constraints=others).answered(row, target, terms=terms)
     return replace(
         found,
         values=np.full(row.shape, np.nan),

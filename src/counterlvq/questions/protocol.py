@@ -19,6 +19,7 @@ from counterlvq.problem.cost_terms import Prices
 from counterlvq.programs.at_most import CountLimit
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr
+from counterlvq.search.deadline import Deadline
 from counterlvq.tables.features import Features
 
 __all__ = ["WHOLE", "Asks", "Terms", "read_whole_row", "refuse_rows"]
@@ -27,13 +28,21 @@ __all__ = ["WHOLE", "Asks", "Terms", "read_whole_row", "refuse_rows"]
 class Terms(NamedTuple):
     """What is wanted of a search that may be one of several."""
 
-    find_clash: bool = True  # name the constraints that clash where there is no answer
+    # Name the constraints that clash where there is no answer; else all are said to clash.
+    find_clash: bool = True
     meets_rules: bool = True  # say what it takes to meet constraints that the input breaks
     # Cost of an answer that another search has found. Dearer ones are left out; there is a
     # certificate that nothing is cheaper, and no status that says so.
     below: float = np.inf
     # What the user's own model says of the input, where another search has asked it.
     now: Verdict | None = None
+    # When the time is over for all searches together; None where the limit of the explainer
+    # begins with this one.
+    deadline: Deadline | None = None
+
+    def until(self, asked: Asks) -> Deadline:
+        """When the time for an answer is over; the clock starts here, if nobody started it."""
+        return self.deadline or Deadline.after(asked.time_limit)
 
 
 WHOLE = Terms()  # of a search by itself
@@ -100,7 +109,7 @@ class Asks(Protocol):
     def limits(self) -> tuple[CountLimit, ...]:
         """How many features may change."""
 
-    def holding(self, held: frozenset[int], time_limit: float | None) -> Asks:
+    def holding(self, held: frozenset[int]) -> Asks:
         """Return an explainer without limits on how many features change, but with some held."""
 
     def question_for(self, row: Floats, target: tuple[Any, ...]) -> Any:
@@ -113,9 +122,7 @@ class Asks(Protocol):
         self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
     ) -> tuple[bool, float]: ...
 
-    def answered(
-        self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
-    ) -> Counterfactual:
+    def answered(self, row: Floats, target: Any, *, terms: Terms = WHOLE) -> Counterfactual:
         """Answer for a row that has been read."""
 
 

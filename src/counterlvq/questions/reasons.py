@@ -7,8 +7,8 @@ for each feature and "have another label", and proved as any clash of constraint
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any, final
@@ -16,6 +16,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.judged import Verdict
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
@@ -36,18 +37,20 @@ from counterlvq.questions.free_ranges import (
     limits_further,
     listed_columns,
 )
-from counterlvq.questions.protocol import Asks, read_whole_row, refuse_rows
+from counterlvq.questions.protocol import Asks, Terms, read_whole_row, refuse_rows
 from counterlvq.questions.range_words import range_words, value_range
 from counterlvq.questions.ranges import Ranges
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.deadline import Deadline
+from counterlvq.search.few_changes import changed_columns
 from counterlvq.search.result import SearchContext
-from counterlvq.search.strategies import room_under
+from counterlvq.search.strategies import Exact, found_room
 from counterlvq.tables.encoding import written
 from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import FeatureKey, Features
-from counterlvq.types import Kind, Status
+from counterlvq.types import Kind, Method, Status
 
 __all__ = ["Reasons", "reasons_of"]
 
@@ -56,6 +59,8 @@ _PLAIN: Mapping[str, Any] = {"margin": None, "confidence": None, "is_sure": Fals
 # Boxes that branch and bound may take for one set of features: enough for a few features of a
 # table, and an end for what cannot be decided.
 _BOXES = 2000
+# One over the share of the time left that one set of features may take.
+_SHARES = 4.0
 # Ranges of free features that are printed, and constraints that a sentence names.
 _SHOWN_RANGES, _SHOWN_CONSTRAINTS = 20, 10
 
@@ -251,6 +256,7 @@ def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
 
 def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
     """Find a subset-minimal sufficient reason; see `Explainer.reasons`."""
+    deadline = Deadline.after(asked.time_limit)
     names = _ordered(asked.features, order)
     refuse_rows(x, "reasons", "reasons")
     given = asked._source.seen(x, is_row=True)
@@ -260,17 +266,25 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
     every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
         _check_ranges(asked.asking_for(constraints=ranges, **_PLAIN), row)
-        kept, members, is_proved = _settling(every, row, names)
-    chosen = [names[k] for k in members]
-    needed = (*(ranges[k] for k in kept), *(held[k] for k in members))
-    keeping = asked.asking_for(constraints=needed, **_PLAIN)
-    label, target = _decision(keeping, row)
-    proof = keeping.answered(row, target, find_clash=False) if is_proved else None
-    is_proved = proof is not None and proof.status is Status.INFEASIBLE
+        now = _verdict(every, row)
+        kept, members = _settling(every, row, now, names, deadline.shared(2.0))
+    label, target = _decision(every, now)
+    terms = Terms(False, False, now=now)
+
+    def keeping_only(some: Iterable[int], stated: Iterable[Constraint | str] = ranges) -> Asks:
+        return asked.asking_for(constraints=(*stated, *(held[k] for k in some)), **_PLAIN)
+
+    keeping = keeping_only(members, [ranges[k] for k in kept])
+    proof = _proof(keeping, row, target, terms, deadline)
+    if proof is None and len(members) < len(names):
+        # What was shown of a few is not shown again in the time that is left: of all it is.
+        members, keeping = range(len(names)), every
+        proof = _proof(keeping, row, target, terms, deadline)
+    chosen, is_proved = [names[k] for k in members], proof is not None
     witnesses: dict[str, Counterfactual] = {}
-    for k in members if is_proved else ():
-        others = (*ranges, *(held[other] for other in members if other != k))
-        found = asked.asking_for(constraints=others, **_PLAIN).answered(row, target)
+    for count, k in enumerate(members if is_proved else ()):
+        asking = terms._replace(deadline=deadline.shared(len(members) - count))
+        found = keeping_only(j for j in members if j != k).answered(row, target, terms=asking)
         if found.status.has_answer:
             fill = partial(asked._source.like_one, given)
             witnesses[names[k]] = replace(found, as_given=fill(found.values), fill=fill)
@@ -355,49 +369,97 @@ def _matters(model: PrototypeModel) -> NDArray[np.bool_]:
     return np.asarray(((apart @ model.shared_factor.T) @ model.shared_factor != 0).any(axis=0))
 
 
-def _decision(asked: Asks, row: Floats) -> tuple[Any, list[Any]]:
-    """Label of a row, and all others."""
+def _verdict(asked: Asks, row: Floats) -> Verdict:
     view = asked.prepared_for(row)
-    nearest = int(view.rules.verdict(view.inner(row)[None, :]).prototype[0])
-    label = plain(asked.model.labels[nearest])
+    return view.rules.verdict(view.inner(row)[None, :])
+
+
+def _decision(asked: Asks, now: Verdict) -> tuple[Any, list[Any]]:
+    """Label of a row, and all others."""
+    label = plain(asked.model.labels[int(now.prototype[0])])
     return label, [other for other in asked.model.classes.tolist() if other != label]
 
 
+def _proof(
+    keeping: Asks, row: Floats, target: Any, terms: Terms, deadline: Deadline
+) -> Counterfactual | None:
+    """Prove that no input with another label keeps some features; None where that fails."""
+    ways = [keeping]
+    if not isinstance(keeping.prepared_for(row).answers, Exact):
+        ways.append(keeping.asking_for(method=Method.GLOBAL))  # which goes on for longer
+    for asked in ways:
+        asking = terms._replace(deadline=deadline.shared(2.0))
+        proof = asked.answered(row, target, terms=asking)
+        if proof.status is Status.INFEASIBLE:
+            return proof
+    return None
+
+
 def _settling(
-    every: Asks, row: Floats, names: Sequence[str]
-) -> tuple[Sequence[int], Sequence[int], bool]:
-    """Which features settle the decision, as few as can be told; whether that is proved.
+    every: Asks, row: Floats, now: Verdict, names: Sequence[str], deadline: Deadline
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Which features settle the decision, as few as can be told, if all of them do.
 
     Their positions in `names`, behind those of the constraints on inputs that are needed for it:
     all ranges, and of what limits free features further as few as can be told. `every` has these
-    constraints first, and then one that keeps each feature.
+    constraints first, and then one that keeps each feature. That all features settle the decision
+    is not asked: it takes a proof for each cell, and fewer need one as well.
     """
-    view, ranges = every.prepared_for(row), len(every.constraints) - len(names)
-    factual = view.inner(row)
-    nearest = int(view.rules.verdict(factual[None, :]).prototype[0])
-    target_mask = wished_prototypes(view.model, None, nearest)
-    view.answers.get_ready()
-    context = SearchContext.begun(view.rules, factual, target_mask, every.time_limit)
-    question = view.answers.question(factual, target_mask)
-    room = room_under(view.answers, question, context, _BOXES, view.template_with)
-    known: dict[tuple[int, ...], bool] = {}
-
-    def settles(kept: Sequence[int]) -> bool:
-        key = tuple(kept)
-        if key not in known:
-            known[key] = not context.out_of_time() and room(key) is False
-        return known[key]
-
+    ranges = len(every.constraints) - len(names)
+    settles = _Settles(every, row, now, names, deadline)
     stated, held = list(range(ranges)), list(range(ranges, len(every.constraints)))
-    if not settles([*stated, *held]):
-        return stated, range(len(names)), False
     settling = smallest_conflict(held, lambda some: settles([*stated, *some]))
     members = [k - ranges for k in settling]
     free = [every.features.position(name) for k, name in enumerate(names) if k not in members]
+    view = every.prepared_for(row)
     further = [k for k in stated if limits_further(view.read(k), free)]
 
     def kept(some: Sequence[int]) -> list[int]:
         return [k for k in stated if k in some or k not in further]
 
     needed = smallest_conflict(further, lambda some: settles([*kept(some), *settling]))
-    return kept(needed), members, True
+    return kept(needed), members
+
+
+@final
+@dataclass(eq=False)
+class _Settles:
+    """Says whether it is proved that constraints and features that are kept settle a decision."""
+
+    every: Asks
+    row: Floats
+    now: Verdict
+    names: Sequence[str]
+    deadline: Deadline
+    known: dict[tuple[int, ...], bool] = field(init=False, default_factory=dict)
+    # Of inputs with another label: the constraints that they meet, and what has not changed.
+    others: list[tuple[frozenset[int], frozenset[int]]] = field(init=False, default_factory=list)
+
+    def __call__(self, kept: Sequence[int]) -> bool:
+        """Ask about some of the constraints of `every`, by position."""
+        ranges = len(self.every.constraints) - len(self.names)
+        stated = frozenset(k for k in kept if k < ranges)
+        held = frozenset(kept) - stated
+        if any(stated <= met and held <= same for met, same in self.others):
+            return False
+        key = tuple(kept)
+        if key not in self.known:
+            self.known[key] = not self.deadline.is_over() and self._is_proved(key, stated)
+        return self.known[key]
+
+    def _is_proved(self, kept: tuple[int, ...], stated: frozenset[int]) -> bool:
+        view, row = self.every.prepared_for(self.row), self.row
+        factual, ranges = view.inner(row), len(self.every.constraints) - len(self.names)
+        target_mask = wished_prototypes(view.model, None, int(self.now.prototype[0]))
+        view.answers.get_ready()
+        question = view.answers.question(factual, target_mask)
+        rules = replace(view.rules, template=view.template_with(list(kept)))
+        context = SearchContext(rules, factual, target_mask, self.deadline.shared(_SHARES))
+        found = found_room(view.answers, question, context, _BOXES)
+        if found is None or found.answer is None:
+            return found is not None
+        changed = changed_columns(row, view.outer(found.answer.y, row))
+        at = (self.every.features.position(name) for name in self.names)
+        same = frozenset(ranges + k for k, j in enumerate(at) if j not in changed)
+        self.others.append((stated, same))
+        return False

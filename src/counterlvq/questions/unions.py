@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -56,6 +55,7 @@ def united(
     parts: Sequence[Part],
     row: Floats,
     wish: Wish,
+    terms: Terms = WHOLE,
     floors: Sequence[float] | None = None,
 ) -> Counterfactual:
     """Find the closest answer of all parts; its bound is not put together yet, see `bounded`.
@@ -66,13 +66,15 @@ def united(
     """
     if not parts:
         raise AssertionError("a union has at least one part")
-    ends = np.inf if asked.time_limit is None else time.monotonic() + asked.time_limit
+    is_to_clash = terms.find_clash
+    terms = Terms(False, terms.meets_rules, deadline=terms.until(asked))
     if floors is None:
-        found = [_answer(part, row, ends, find_clash=False) for part in parts]
+        found = [part.asked.answered(row, part.label, terms=terms) for part in parts]
     else:
-        found = _cheapest_first(parts, row, ends, floors)
-    if all(cf.status is Status.INFEASIBLE for cf in found):
-        again = [_answer(part, row, ends, find_clash=True) for part in parts]
+        found = _cheapest_first(parts, row, terms, floors)
+    if is_to_clash and all(cf.status is Status.INFEASIBLE for cf in found):
+        terms = terms._replace(find_clash=True)
+        again = [part.asked.answered(row, part.label, terms=terms) for part in parts]
         # In the time that was left the same may not have been shown again.
         shown = all(cf.status is Status.INFEASIBLE for cf in again)
         found = again if shown else found
@@ -105,26 +107,16 @@ def ranges_of(found: Iterable[Counterfactual]) -> tuple[Bounds, ...]:
 
 
 def _cheapest_first(
-    parts: Sequence[Part], row: Floats, ends: float, floors: Sequence[float]
+    parts: Sequence[Part], row: Floats, terms: Terms, floors: Sequence[float]
 ) -> list[Counterfactual]:
     """Ask about the most promising part first, and about the others for something cheaper."""
     found: dict[int, Counterfactual] = {}
     least = np.inf
     for at in np.argsort(floors, kind="stable").tolist():
-        terms = Terms(meets_rules=False, below=least)
-        found[at] = _answer(parts[at], row, ends, find_clash=False, terms=terms)
+        asking = terms._replace(meets_rules=False, below=least)
+        found[at] = parts[at].asked.answered(row, parts[at].label, terms=asking)
         least = min(least, found[at].cost)
     return [found[at] for at in range(len(parts))]
-
-
-def _answer(
-    part: Part, row: Floats, ends: float, *, find_clash: bool, terms: Terms = WHOLE
-) -> Counterfactual:
-    """Ask about one part, until the time of all of them ends."""
-    asked = part.asked
-    if ends < np.inf:
-        asked = asked.asking_for(time_limit=max(ends - time.monotonic(), 0.0))
-    return asked.answered(row, part.label, find_clash=find_clash, terms=terms)
 
 
 def taken_back(

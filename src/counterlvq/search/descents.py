@@ -98,7 +98,7 @@ class CellSearch:
     def _try_prototypes(self) -> None:
         """Take the cheapest target prototype that is an answer, for which no search is needed."""
         x, cells = self.question.x, self.question.cells
-        if not isinstance(cells, LocalCells) or not self.context.limit > 0.0:
+        if not isinstance(cells, LocalCells) or not self.context.deadline.seconds > 0.0:
             return
         Y = x + np.array([self._way_to(prototype) for prototype in cells.targets.tolist()])
         costs = np.array([self.question.convex.cost(y - x) for y in Y])

@@ -279,7 +279,7 @@ class Search:
                 continue
             program = question.program(i).within(question.grounds.box(enough))
             asked = program.tightened(self._asked, question.cells.rivals.size)
-            for dual in elastic_multipliers(replace(asked, deadline=self.context.deadline)):
+            for dual in elastic_multipliers(replace(asked, deadline=self.context.deadline.at)):
                 proof = proof_of(question, i, dual.multipliers, dual.point)
                 more.append(Exclusion(proof, self._asked))
         if not more:
@@ -345,7 +345,7 @@ class Search:
             return Solution.without_point(program, Outcome.INFEASIBLE, "bounds")
         choice = solvers.select(program)
         self._engines[choice.reason] = None
-        program = replace(program, deadline=self.context.deadline)
+        program = replace(program, deadline=self.context.deadline.at)
         solution = solved_by_rows(choice.solver, program, self.question.cells.rivals.size)
         if not (np.abs(solution.delta) < _FAR).all():
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
@@ -355,7 +355,7 @@ class Search:
         """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
         if self.context.out_of_time():
             return
-        for found in elastic_multipliers(replace(asked, deadline=self.context.deadline)):
+        for found in elastic_multipliers(replace(asked, deadline=self.context.deadline.at)):
             proof = proof_of(self.question, prototype, found.multipliers, found.point)
             self._exclusions.append(Exclusion(proof, margin))
 

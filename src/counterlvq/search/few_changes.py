@@ -63,6 +63,7 @@ class CountTree:
     known: dict[Columns, Seen] = field(default_factory=dict)  # by what is held
     counted: Columns = frozenset()  # as changed, to begin with
     any_will_do: bool = False  # whether the first answer ends the search
+    below: float = np.inf  # only cheaper answers are wanted
     nodes: list[CountNode] = field(init=False)
     best: Seen | None = None
     open: bool = False  # whether the search ended before it was done
@@ -108,7 +109,8 @@ class CountTree:
             if self.best is None or seen.cost < self.best.cost:
                 self.best = seen
             return None
-        if self.best is not None and seen.bound >= (1.0 - CLOSED_GAP) * self.best.cost:
+        least = self.below if self.best is None else min(self.best.cost, self.below)
+        if least < np.inf and seen.bound >= (1.0 - CLOSED_GAP) * least:
             return None
         broken = [
             limit.columns for limit in self.limits if len(changed & limit.columns) > limit.most

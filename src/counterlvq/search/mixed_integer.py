@@ -84,7 +84,7 @@ class MixedBranching(Branching):
                 self._dive_straight(prototype)
 
     def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
-        return relax_flat(problem, self._loosened(problem, box), self.context.deadline)
+        return relax_flat(problem, self._loosened(problem, box), self.context.deadline.at)
 
     def _dive_straight(self, prototype: int) -> None:
         """Solve the convex program without a grid, then hold one feature after another on it.

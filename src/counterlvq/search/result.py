@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -14,11 +13,10 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.certificates.judged import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
+from counterlvq.search.deadline import NO_DEADLINE, Deadline
 
 __all__ = ["DualPoint", "SearchContext", "SearchResult"]
 
-# How long after a time limit the proof of an answer may still be checked.
-_LATE_SHARE, _LATE = 0.05, 0.1
 # Bytes of points that are remembered as refused.
 _MOST_REFUSED = 1 << 24
 
@@ -31,29 +29,12 @@ class SearchContext:
     rules: Acceptance
     x: Floats  # (d,)
     target_mask: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
-    deadline: float = np.inf  # by the monotonic clock
-    latest: float = np.inf  # a little later: proofs are not even checked any more
+    deadline: Deadline = NO_DEADLINE
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
     below: float = np.inf  # cost of an answer known from elsewhere: only cheaper ones are wanted
-    limit: float = np.inf  # seconds that there were in all
     _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
     _missing: list[float] = field(init=False, default_factory=list, repr=False)
-
-    @classmethod
-    def begun(
-        cls,
-        rules: Acceptance,
-        x: Floats,
-        target_mask: NDArray[np.bool_],
-        time_limit: float | None = None,
-        below: float = np.inf,
-    ) -> SearchContext:
-        """Start the clock."""
-        limit = np.inf if time_limit is None else time_limit
-        deadline = time.monotonic() + limit
-        latest = deadline + _LATE_SHARE * limit + _LATE
-        return cls(rules, x, target_mask, deadline, latest, below=below, limit=limit)
 
     @property
     def margin(self) -> float | None:
@@ -83,15 +64,15 @@ class SearchContext:
 
     def seconds_left(self) -> float:
         """Seconds until the limit; inf without one."""
-        return self.deadline - time.monotonic()
+        return self.deadline.seconds_left()
 
     def out_of_time(self) -> bool:
         """Whether the limit has been reached."""
-        return time.monotonic() > self.deadline
+        return self.deadline.is_over()
 
     def too_late(self) -> bool:
         """Whether not even a proof is checked any more."""
-        return time.monotonic() > self.latest
+        return self.deadline.is_long_over()
 
 
 @final

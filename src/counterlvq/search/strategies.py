@@ -6,7 +6,7 @@ certificate. What depends on model and target alone is prepared once and kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import final
@@ -53,7 +53,15 @@ from counterlvq.solvers.kernels.symmetric import warm_up as warm_up_relaxations
 from counterlvq.solvers.metric_space import MetricSpace
 from counterlvq.types import Method
 
-__all__ = ["BranchAndBound", "Exact", "Strategy", "conflict", "room_under"]
+__all__ = [
+    "BranchAndBound",
+    "Exact",
+    "Strategy",
+    "conflict",
+    "conflict_budget",
+    "found_room",
+    "room_under",
+]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -176,30 +184,41 @@ def room_under(
     `prepared` states them in numbers, branch and bound may take `budget` boxes, and each question
     gets a share of the time that is left.
     """
-    rules, x = context.rules, context.x
-    lead = float(rules.least_margin(x[None, :])[0])
 
     def room(kept: Sequence[int]) -> bool | None:
-        fewer = replace(rules, template=prepared(kept))
-        seconds = context.seconds_left() / _CONFLICT_SHARES
-        limit = seconds if np.isfinite(seconds) else None
-        own = SearchContext.begun(fewer, x, context.target_mask, limit)
-        # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
-        for least in (lead, 0.0) if lead else (0.0,):
-            found = answers.room(question, replace(own, least=least), budget)
-            if found.is_excluded:
-                return False
-            answer = found.answer
-            if answer is not None and fewer.confirms(answer, context.target_mask) is not None:
-                return True
-        return None
+        fewer = replace(context.rules, template=prepared(kept))
+        deadline = context.deadline.shared(_CONFLICT_SHARES)
+        own = SearchContext(fewer, context.x, context.target_mask, deadline)
+        found = found_room(answers, question, own, budget)
+        return None if found is None else found.answer is not None
 
     return room
 
 
+def found_room(
+    answers: Strategy, question: Asked, context: SearchContext, budget: int
+) -> SearchResult | None:
+    """Find any answer, or prove that there is none; None where neither could be had."""
+    rules = context.rules
+    lead = float(rules.least_margin(context.x[None, :])[0])
+    # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
+    for least in (lead, 0.0) if lead else (0.0,):
+        found = answers.room(question, replace(context, least=least), budget)
+        if found.is_excluded:
+            return replace(found, answer=None)
+        answer = found.answer
+        if answer is not None and rules.confirms(answer, context.target_mask) is not None:
+            return found
+    return None
+
+
 def _conflict_budget(find: SearchResult) -> int:
-    """Say how many boxes a question about some of the constraints may take."""
-    trees = find.certificate.trees if isinstance(find.certificate, BoxCertificate) else ()
+    return conflict_budget([find.certificate])
+
+
+def conflict_budget(proofs: Iterable[object]) -> int:
+    """Say how many boxes a question about some of the constraints may take, by proofs for all."""
+    trees = [tree for proof in proofs if isinstance(proof, BoxCertificate) for tree in proof.trees]
     return max(_CONFLICT_BOXES, _CONFLICT_EFFORT * sum(len(tree.prices) for tree in trees))
 
 
