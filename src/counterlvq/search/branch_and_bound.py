@@ -133,7 +133,7 @@ class Branching(CellSearch):
             self._look_far()
         queue = self._plant(evidence)
         while evidence is None and queue and not self._is_over(queue[0][0]):
-            self._look(queue, heapq.heappop(queue)[1])
+            self._look(queue, self._next(queue))
             self._tell(queue)
         return SearchResult(self._best, self._forest(), (*self._engines, *self._limits))
 
@@ -249,14 +249,31 @@ class Branching(CellSearch):
         problem = self.question.problem(prototype, box)
         return problem.tightened(self.margin or 0.0)
 
-    def _is_over(self, bound: float) -> bool:
+    def _next(self, queue: list[tuple[float, int]]) -> int:
+        """Take the box with the least bound; once the budget is spent, of cells not looked at.
+
+        With a bound of its own such a cell could wait behind the parts of another one for ever.
+        """
+        if not self._is_spent:
+            return heapq.heappop(queue)[1]
+        first = min(item for item in queue if self._nodes[item[1]].came_by < 0)
+        queue.remove(first)
+        heapq.heapify(queue)
+        return first[1]
+
+    @property
+    def _is_spent(self) -> bool:
+        """Whether the budget is spent."""
         most = np.inf if self.most_nodes is None else self.most_nodes
         if not self.question.root(self._cost).is_finite:
             most = min(most, _OPEN_NODES)
         if not np.isfinite(self._cost) and not np.isfinite(self._allowed):
             most = min(most, _VAIN_NODES)
+        return self._solved >= most or self._work >= self.most_work
+
+    def _is_over(self, bound: float) -> bool:
         # One cell that is not looked at leaves nothing proved of any.
-        spent = not self._unseen and (self._solved >= most or self._work >= self.most_work)
+        spent = not self._unseen and self._is_spent
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:
