@@ -17,6 +17,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.batch import threads
 from counterlvq.batch.threads import run_blocks, workers
+from counterlvq.numeric.interrupts import interruptible
 
 each_number_of_jobs = pytest.mark.parametrize("jobs", [1, 2, 3])
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -200,3 +201,83 @@ def test_interrupt_ends_a_long_run(long_run: subprocess.Popen[str]) -> None:
     assert "finished" not in out
     assert "KeyboardInterrupt" in err
     assert long_run.returncode in (-signal.SIGINT, 130)
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="needs signals of POSIX")
+def test_interrupt_gives_up_what_threads_wait_for() -> None:
+    """As for a compiler, which takes most of a minute and cannot be stopped."""
+    waiting, release, finished = threading.Barrier(3), threading.Event(), list[range]()
+
+    def work(block: range) -> None:
+        def compile_long() -> None:
+            waiting.wait(timeout=20)
+            release.wait(timeout=20)
+
+        interruptible(compile_long)
+        finished.append(block)
+
+    def interrupt() -> None:
+        waiting.wait(timeout=20)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    asking = threading.Thread(target=interrupt)
+    asking.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(work, 100, jobs=2)
+    assert finished == []
+    release.set()
+    asking.join()
+
+
+def test_error_is_told_rather_than_that_others_were_given_up() -> None:
+    waiting, release = threading.Barrier(2), threading.Event()
+
+    def work(block: range) -> None:
+        if block[0] == 0:
+            interruptible(lambda: (waiting.wait(timeout=20), release.wait(timeout=20)))
+        else:
+            waiting.wait(timeout=20)
+            raise ValueError("the second")
+
+    with pytest.raises(ValueError, match="the second"):
+        run(work, 2, jobs=2)
+    release.set()
+
+
+COMPILING = """
+import time
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+import counterlvq as clvq
+from counterlvq.numeric.interpreting import compile_from_now_on
+
+def compile_for_long(*args, **kws):
+    print("compiling", flush=True)
+    time.sleep(600)
+
+Dispatcher._compile_for_args = compile_for_long
+draw = np.random.default_rng(0)
+explainer = clvq.Explainer(clvq.PrototypeModel(draw.normal(size=(20, 6)), np.arange(20) % 3))
+compile_from_now_on()
+explainer.explain_batch(draw.normal(size=(20_000, 6)), target=1, n_jobs=2)
+"""
+
+
+@pytest.mark.machine
+def test_interrupt_ends_a_process_whose_threads_compile() -> None:
+    """Not only the call: neither the threads nor the compiler hold up the end of the process."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMPILING],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "compiling\n"
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
+    assert err.rstrip().endswith("KeyboardInterrupt")

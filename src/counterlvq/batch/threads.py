@@ -14,6 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.interrupts import GivenUpError, given_up_with
 from counterlvq.presentation.progress import Counts, progress_bar
 
 __all__ = ["run_blocks", "workers"]
@@ -49,7 +50,7 @@ def run_blocks(
     `work` may return how many rows of its block it leaves to others: these do not count as done.
 
     Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
-    after the blocks that are under way.
+    after the blocks that are under way; those that wait for a compiler or a solver are given up.
     """
     turn = Lock()
     with progress_bar(total, progress) as count:
@@ -71,19 +72,22 @@ def _run_threads(blocks: Iterator[Block], work: Callable[[Block], None], jobs: i
     def serve() -> None:
         """Take one block after another: a thread that hands them out would only be in the way."""
         try:
-            while not stop.is_set():
-                with turn:
-                    block = next(blocks, None)
-                if block is None:
-                    return
-                work(block)
+            with given_up_with(stop):
+                while not stop.is_set():
+                    with turn:
+                        block = next(blocks, None)
+                    if block is None:
+                        return
+                    work(block)
+        except GivenUpError:
+            return  # for a reason that another thread tells
         except BaseException:
             stop.set()
             raise
 
     with ThreadPoolExecutor(jobs) as pool:
-        running = [pool.submit(serve) for _ in range(jobs)]
-        try:
+        try:  # from the first thread on: an interrupt may come before the last one is there
+            running = [pool.submit(serve) for _ in range(jobs)]
             for future in running:
                 future.result()
         finally:

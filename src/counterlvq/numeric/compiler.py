@@ -53,7 +53,7 @@ _SOURCES = _digest_of_sources()
 # Seconds of compilation after which a terminal is told.
 _PATIENCE = 1.0
 _COMPILING = (
-    "counterlvq: compiling its kernels. This takes some seconds after an installation; later "
+    "counterlvq: compiling its kernels. This takes up to a minute after an installation; later "
     "processes find them on disk.\n"
 )
 

@@ -8,11 +8,12 @@ may lose the exception there: Numba does, and then says that it has no compiled 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextvars import copy_context
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
 from typing import TypeVar
 
-__all__ = ["interruptible"]
+__all__ = ["GivenUpError", "given_up_with", "interruptible"]
 
 Result = TypeVar("Result")
 
@@ -20,6 +21,25 @@ Result = TypeVar("Result")
 _LOOK = 0.1
 # Seconds that a call has to stop when it is told to; then it is left alone.
 _STOPPING = 1.0
+# Set once nobody waits any more for what this thread does.
+_given_up: ContextVar[threading.Event | None] = ContextVar("_given_up", default=None)
+
+
+class GivenUpError(BaseException):
+    """Nobody waits any more for what this thread does: no error that anybody may handle."""
+
+
+@contextmanager
+def given_up_with(event: threading.Event) -> Iterator[None]:
+    """End the waits of `interruptible` in this thread, with `GivenUpError`, once `event` is set.
+
+    Signals reach the main thread alone. Where that waits for others, it tells them by the event.
+    """
+    token = _given_up.set(event)
+    try:
+        yield
+    finally:
+        _given_up.reset(token)
 
 
 def interruptible(work: Callable[[], Result], stop: Callable[[], object] | None = None) -> Result:
@@ -29,9 +49,11 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], object] | None 
     `stop` and given a moment for that. Without `stop` it goes on by itself and holds up nobody, not
     even the end of the process: what it does has to be harmless when done to the end, or to a part.
 
-    Other threads than the main one receive no signals and do the work themselves.
+    Other threads than the main one receive no signals and do the work themselves, unless
+    `given_up_with` tells them when to end the wait.
     """
-    if threading.current_thread() is not threading.main_thread():
+    event = _given_up.get()
+    if event is None and threading.current_thread() is not threading.main_thread():
         return work()
     found: list[Result] = []
     failed: list[BaseException] = []
@@ -50,7 +72,8 @@ def interruptible(work: Callable[[], Result], stop: Callable[[], object] | None 
     try:
         server.start()
         while not done.wait(_LOOK):
-            pass
+            if event is not None and event.is_set():
+                raise GivenUpError
     except BaseException:
         if stop is not None:
             stop()
