@@ -228,7 +228,7 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     done = called("columns", "loans.parquet", "--drop", "credit", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode()
-    assert "#range = [2024-01-10, 2024-01-31]  # as seen in the table" in text
+    assert "#range = [2024-01-10, 2024-01-31]  # as usual in the table" in text
     said = text.replace('#steps = "of change"', 'steps = "of change"').replace("#step =", "step =")
     said = said.replace("#range = [2024-01-10, 2024-01-31]", "range = [2024-01-01, inf]")
     levels = 'levels = ["low", "mid", "high", "top"]\nordered = true'

@@ -44,7 +44,7 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
     for kind in ("text", "csv"):
         assert called(*ASK, "--format", kind, cwd=workshop).stderr == done.stderr
     told = [line for line in words if line.endswith(" lifts that")]
-    assert told[0] == "numbers stay in the ranges seen in the data; --anywhere lifts that"
+    assert told[0] == "numbers stay in the usual ranges of the data; --anywhere lifts that"
     # Values of other tables may lie between the steps of this one, which has one decimal.
     assert told[1].startswith("changes of less than 0.05 (sepal_length), 0.02 (sepal_width), 0.1 ")
     assert len(told) == 2
@@ -112,13 +112,13 @@ def test_a_stated_end_takes_the_place_of_the_one_that_was_seen(
     done = called(*ASK, *frozen, cwd=workshop)
     assert done.returncode == 3
     low, high = seen(iris, "petal_width")
-    assert f"petal_width from {low:g} to {high:g} as seen in the data" in done.stdout.decode()
+    assert f"petal_width from {low:g} to {high:g} as usual in the data" in done.stdout.decode()
     wide = called(*ASK, *frozen, "--bounds", "petal_width=:40", "--format", "csv", cwd=workshop)
     assert wide.returncode == 0
 
 
 def test_ranges_are_spoken_of_where_one_is_in_force(workshop: Path, tmp_path: Path) -> None:
-    line = "numbers stay in the ranges seen in the data"
+    line = "numbers stay in the usual ranges of the data"
     stated = [word for name in NUMBERS for word in ("--bounds", f"{name}=0:40")]
     assert line in called(*ASK, *stated[2:], cwd=workshop).stdout.decode()
     assert line not in called(*ASK, *stated, cwd=workshop).stdout.decode()
@@ -154,7 +154,7 @@ def test_a_page_says_it_too(workshop: Path) -> None:
     page = called(*words, cwd=workshop).stdout.decode()
     assert "sum of all changes, in typical deviations" in page
     assert "cost, in typical deviations" in page
-    assert "4 numbers stay in the range of their columns as seen in the data" in page
+    assert "4 numbers stay in the range of their columns as usual in the data" in page
 
 
 def test_inspect_shows_the_summary(workshop: Path, iris: pd.DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""Ranges as seen in the data, and ways to change: what they forbid, and what they let stay."""
+"""Ranges as usual in the data, and ways to change: what they forbid, and what they let stay."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_conflicts_name_what_was_seen_and_which_way_to_go() -> None:
     )
     cf = clvq.Explainer(MODEL, features=features).explain([0.0, 0.0], target="yes")
     assert cf.status == "infeasible"
-    assert "age from -1 to 1 as seen in the data" in cf.text()
-    assert cf.to_dict()["conflict"][0] in ("age from -1 to 1 as seen in the data", "Decrease('b')")
+    assert "age from -1 to 1 as usual in the data" in cf.text()
+    assert cf.to_dict()["conflict"][0] in ("age from -1 to 1 as usual in the data", "Decrease('b')")
 
 
 def test_ends_that_are_stated_take_the_place_of_those_seen() -> None:
     stated = clvq.Features([clvq.Feature("a", seen=(-1, 1), upper=9), "b"])
     found = clvq.Explainer(MODEL, features=stated)
-    assert [str(item) for item in found.constraints] == ["a of at least -1 as seen in the data"]
+    assert [str(item) for item in found.constraints] == ["a of at least -1 as usual in the data"]
     assert found.explain([0.0, 0.0], target="yes").status == "optimal"
 
 
@@ -223,3 +223,14 @@ def test_ends_of_ranges_are_said_in_few_digits_inside_of_them() -> None:
         assert (item.lower, item.upper) == (column.min(), column.max())
     (typed,) = clvq.within_data([[0.125], [1234567.5]])
     assert str(typed) == "feature 0 from 0.125 to 1,234,567.5 as in the table"
+
+
+def test_range_of_a_table_is_called_usual_where_rows_lie_beyond_it() -> None:
+    """Nine rows lie below it and nine above: it is not all that was seen."""
+    table = pd.DataFrame({"age": np.arange(100.0)})
+    features = clvq.Features.from_frame(table, decimals=None)
+    model = clvq.PrototypeModel([[0.0], [50.0]], ["no", "yes"], feature_names=["age"])
+    (said,) = map(str, clvq.Explainer(model, features=features).constraints)
+    assert said == "age from 9 to 90 as usual in the data"
+    (said,) = map(str, clvq.within_data(table))
+    assert said == "age from 0 to 99 as in the table"

@@ -92,8 +92,8 @@ def test_a_range_that_holds_a_value_where_it_is_has_a_price() -> None:
     for start in (5.0, 4.9):
         cf = explainer.explain([start, 2.0], target="good")
         page = Page(report_html(explainer, cf, pictures=False)).text
-        assert "a from 1 to 5 as seen in the data : lifting it would save" in page
-        assert "b from -9 to 9 as seen in the data : lifting" not in page
+        assert "a from 1 to 5 as usual in the data : lifting it would save" in page
+        assert "b from -9 to 9 as usual in the data : lifting" not in page
 
 
 def test_leads_times_prices_are_what_the_page_says() -> None:

@@ -184,7 +184,7 @@ def _form(form: QuadraticForm) -> Values:
 
 
 def _constraint(item: Constraint, features: Features, classes: list[Any]) -> list[Values]:
-    """State a constraint; ranges as seen in the data stretch to the inputs outside of them."""
+    """State a constraint; ranges as usual in the data stretch to the inputs outside of them."""
     if isinstance(item, AsSeen):
         at = features.number(item.feature, "AsSeen")
         return [{"kind": "seen", "column": at, **_ends(item.lower, item.upper)}]

@@ -391,7 +391,7 @@ def _date_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
         lines.insert(0, "# holds times of day: cut them to days, or leave it out with --drop")
     if feature.seen is not None:
         low, high = (date.fromordinal(_EPOCH + round(end)) for end in feature.seen)
-        lines.append(f"#range = [{low}, {high}]  # as seen in the table")
+        lines.append(f"#range = [{low}, {high}]  # as usual in the table")
     return [*lines, '#change = "increase"']
 
 
@@ -421,7 +421,7 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
         lines.append(f"# {len(found)} different values; to keep answers to them, without a kind:")
         lines.append(f"#levels = [{', '.join(map(_value, found))}]")
     low, high = feature.seen or (found[0], found[-1]) if found else (-inf, inf)
-    lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as seen in the table")
+    lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as usual in the table")
     return [*lines, '#change = "increase"']
 
 

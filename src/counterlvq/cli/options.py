@@ -333,7 +333,7 @@ def defaults_told(explainer: clvq.Explainer) -> list[str]:
         for f in explainer.features
         if f.seen is not None
     ):
-        out.append("numbers stay in the ranges seen in the data; --anywhere lifts that")
+        out.append("numbers stay in the usual ranges of the data; --anywhere lifts that")
     least = [
         f"{_amount(item)} ({shown_text(explainer.features[item.feature].spoken)})"
         for item in explainer.constraints

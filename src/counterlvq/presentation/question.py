@@ -69,7 +69,7 @@ def constraints_words(
     if ranges:
         which = "its column" if len(ranges) == 1 else "their columns"
         count = "one number stays" if len(ranges) == 1 else f"{len(ranges):,} numbers stay"
-        said.append(f"{count} in the range of {which} as seen in the data")
+        said.append(f"{count} in the range of {which} as usual in the data")
     if least:
         shown = ", ".join(
             f"{with_unit(feature, wording.number(exact_text(item.by)), 'days')} "

@@ -1,4 +1,4 @@
-"""What the columns themselves ask for: ways to change, and ranges as seen in the data."""
+"""What the columns themselves ask for: ways to change, and ranges as usual in the data."""
 
 from __future__ import annotations
 
@@ -70,15 +70,17 @@ def _said(end: float, width: float, inwards: str) -> float:
 @final
 @dataclass(frozen=True)
 class AsSeen(Constraint):
-    """Change a number to values in the range that was seen in the data, and to no others.
+    """Change a number to values in the usual range of the data, and to no others.
 
+    The features of a table have what ten rows reach at either end, which is less than all of it:
+    so texts call the range usual.
     Where the value of a row lies outside, it may stay, and so may all between it and the range.
     Of a column that the model does not see, and of one that has levels, it says nothing.
 
     Examples
     --------
     >>> str(AsSeen("income", 120.0, 8000.0))
-    'income from 120 to 8,000 as seen in the data'
+    'income from 120 to 8,000 as usual in the data'
     """
 
     feature: FeatureKey
@@ -87,7 +89,7 @@ class AsSeen(Constraint):
     label: str = field(default="", compare=False)  # what people read instead of the name
     kept: str = field(default="", compare=False)  # "below" or "above", for rows that lie there
     is_date: bool = field(default=False, compare=False)
-    where: str = field(default="as seen in the data", compare=False)  # what people read of it
+    where: str = field(default="as usual in the data", compare=False)  # what people read of it
 
     def __repr__(self) -> str:
         ends: dict[str, Any] = {"lower": self.lower, "upper": self.upper}

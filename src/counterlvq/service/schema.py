@@ -75,7 +75,7 @@ class ExplainRequest(_Strict):
         max_length=10_000,
         description="What another level of a feature costs; 1 by default.",
     )
-    anywhere: bool = Field(False, description="Let numbers leave the ranges seen in training.")
+    anywhere: bool = Field(False, description="Let numbers leave the usual ranges of training.")
     method: Literal["auto", "ccp", "global"] = "auto"
     time_limit: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="Seconds for each row."
