@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import pickle
 import sys
 from collections.abc import Callable
@@ -794,7 +795,22 @@ def test_summary_of_a_thousand_rows_and_many_features() -> None:
     batch = clvq.Explainer(model, clvq.Euclidean()).explain_batch(rng.normal(size=(1500, 15)))
     lines = str(batch.summary()).splitlines()
     assert lines[0] == "1,500 rows: 100.0% optimal"
-    assert len(lines) == 4 + 10  # the ten features that change most
+    assert len(lines) == 4 + 10 + 1  # the ten features that change most
+    changing = sum(use.share > 0 for use in batch.summary().features)
+    assert changing > 10
+    assert lines[-1] == f"  and {changing - 10} more"
+
+
+def test_summary_rounds_no_share_to_none_or_to_all() -> None:
+    batch = explainer("l1").explain_batch(X)
+    shares = dict.fromkeys(batch.summary().shares, 0.0)
+    shares[clvq.Status.OPTIMAL], shares[clvq.Status.INFEASIBLE] = 19_997 / 20_000, 3 / 20_000
+    use = batch.summary().features[0]
+    uses = (dataclasses.replace(use, share=0.9999), dataclasses.replace(use, share=0.0001))
+    summary = dataclasses.replace(batch.summary(), rows=20_000, shares=shares, features=uses)
+    lines = str(summary).splitlines()
+    assert lines[0] == "20,000 rows: >99.9% optimal, <0.1% infeasible"
+    assert [line.split()[1] for line in lines[-2:]] == [">99.9%", "<0.1%"]
 
 
 def test_summary_of_nothing() -> None:

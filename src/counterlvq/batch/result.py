@@ -30,6 +30,8 @@ from counterlvq.types import Status
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
+# Smaller shares are said to be below it, and larger ones above what is left of 1.
+_LEAST_SHARE = 0.001
 
 
 @final
@@ -413,7 +415,7 @@ class BatchSummary:
     demanded: int = 0  # rows that have the target and change: the others are in no mean
 
     def __str__(self) -> str:
-        ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
+        ends = ", ".join(f"{_percent(share)} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
             *([f"  {self._means()}"] if np.isfinite(self.mean_cost) else []),
@@ -421,15 +423,17 @@ class BatchSummary:
             *([f"  break the constraints as they are: {self.breaking:,}"] if self.breaking else []),
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
-        used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
-        if used:
+        changing = [use for use in self.features if use.share > 0]
+        if used := changing[:_SHOWN_FEATURES]:
             names = [shown_text(use.feature) for use in used]
             width = max(7, *map(len, names))
             lines.append(f"  {'feature':<{width}}  changed  mean change")
             lines += [
-                f"  {name:<{width}}  {use.share:>7.1%}  {_size(use):>11}"
+                f"  {name:<{width}}  {_percent(use.share):>7}  {_size(use):>11}"
                 for name, use in zip(names, used, strict=True)
             ]
+        if more := changing[_SHOWN_FEATURES:]:
+            lines.append(f"  and {len(more):,} more")
         return "\n".join(lines)
 
     def _already(self) -> str:
@@ -459,6 +463,13 @@ def _labels_at(labels: NDArray[Any], prototypes: NDArray[np.int64]) -> NDArray[A
 
 def _emptied(values: Floats, gaps: NDArray[np.bool_] | None) -> Floats:
     return values if gaps is None else np.where(gaps, np.nan, values)
+
+
+def _percent(share: float) -> str:
+    """Write a share in percent; it is not rounded to none or to all."""
+    if 0 < share < _LEAST_SHARE:
+        return f"<{_LEAST_SHARE:.1%}"
+    return f">{1 - _LEAST_SHARE:.1%}" if 1 - _LEAST_SHARE < share < 1 else f"{share:.1%}"
 
 
 def _size(use: FeatureUse) -> str:
