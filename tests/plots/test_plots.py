@@ -196,6 +196,30 @@ def test_every_class_in_the_picture_is_named(classes) -> None:
         assert any(repr(str(explainer.model.classes[c])) in word for word in words)
 
 
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (clvq.AtMost(1), "at most"),
+        (clvq.OneOf("x0", [0.0, 3.0]), "x0 as 0 or 3"),
+        (clvq.MinChange("x0", 0.5), "0.5"),
+        (clvq.If("x0 >= 1", "x1 >= 1"), "with x0 at 1 or more"),
+        (clvq.Bounds("x0", upper=3.0), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_key_names_what_cannot_be_drawn(rule: clvq.Constraint, words: str | None) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, clvq.Euclidean(), [rule])
+    figure = plot_plane(explainer, explainer.explain([1.0, 0.0], target="yes")).figure
+    (legend,) = figure.legends
+    told = [text.get_text() for text in legend.get_texts()]
+    unseen = [text for text in told if text.startswith("also asked, not drawn: ")]
+    assert len(unseen) == (words is not None)
+    if words is not None:
+        assert words in " ".join(unseen[0].split())
+        assert any("proved to hold no allowed" in " ".join(text.split()) for text in told)
+
+
 def boxes_overlap(boxes) -> bool:
     return any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[k + 1 :])
 

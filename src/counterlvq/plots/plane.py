@@ -12,9 +12,10 @@ from scipy.ndimage import distance_transform_edt
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
-from counterlvq.plots.plane_geometry import PlaneAxes
+from counterlvq.plots.plane_geometry import PlaneAxes, undrawn
 from counterlvq.plots.slices import Slice, slice_of
 from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.question import words_of
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr
 from counterlvq.types import Status
@@ -49,7 +50,8 @@ def plot_plane(
     The picture is a slice, not a projection: every point of it is an input, coloured by what the
     model says there. The bright shape is all that costs less than the lower bound. It touches the
     cells that are wished for and does not enter them, except where the constraints, which are
-    hatched, forbid to go: no counterfactual is cheaper. Equal lengths cost about the same in both
+    hatched, forbid to go: no counterfactual is cheaper. The key names constraints that cannot be
+    drawn, such as how many features change at most. Equal lengths cost about the same in both
     directions, as far as the cost tells.
 
     Parameters
@@ -91,10 +93,13 @@ def draw_plane(
     colours = style.class_colours(len(explainer.model.classes))
     marked = _marked(explainer, cf, seen)
     keys = _draw_cells(ax, explainer, seen, colours, marked)
+    unseen = "; ".join(words_of(item, cf.features) for item in undrawn(explainer))
     keys += _draw_limits(ax, seen)
-    keys = _draw_balls(ax, cf, seen) + keys
+    keys = _draw_balls(ax, cf, seen, is_limited=bool(unseen)) + keys
     keys += _draw_prototypes(ax, explainer, seen, colours)
     keys = _draw_points(ax, cf, seen) + keys
+    if unseen:
+        keys += ax.plot([], [], " ", label=style.shortened(f"also asked, not drawn: {unseen}", 100))
     _frame(ax, cf, seen)
     _draw_key(ax, keys, fill_figure=fill_figure)
     return ax
@@ -218,8 +223,11 @@ def _draw_limits(ax: Axes, seen: Slice) -> list[Any]:
     return keys
 
 
-def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
-    """Outline what is proved to hold no counterfactual, and what is not, if any."""
+def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice, *, is_limited: bool) -> list[Any]:
+    """Outline what is proved to hold no counterfactual, and what is not, if any.
+
+    `is_limited` says that constraints which the picture does not show forbid a part of it.
+    """
     # Between whole numbers the shape may enter the cells wished for: nothing there is allowed.
     stepped = any(feature.grid is not None for feature in cf.features)
     from matplotlib.patches import Polygon
@@ -237,7 +245,7 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
         wish = "counterfactual"
         if len(cf.target) < 3:
             wish = " or ".join(shown_repr(label, 32 // len(cf.target)) for label in cf.target)
-        allowed = "allowed " if stepped or (seen.excess > 0).any() else ""
+        allowed = "allowed " if stepped or is_limited or (seen.excess > 0).any() else ""
         words = f"cheaper than {bound_text(cf.lower_bound)}: proved to hold no {allowed}{wish}"
         words += cf.kept_words
         ball = Polygon(

@@ -19,9 +19,10 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import IN_PLANE, LEAST_LENGTH
 from counterlvq.problem.chebyshev import Chebyshev
-from counterlvq.problem.constraints import Bounds
+from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_text
@@ -36,6 +37,7 @@ __all__ = [
     "feature_scale",
     "nearest_wished",
     "plane_of",
+    "undrawn",
 ]
 
 # Letters that the recipe of a direction may take, beside an axis.
@@ -273,6 +275,20 @@ def conditions_of(explainer: Explainer) -> list[LinearConditions | QuadraticCond
     given += [Bounds(f.name, f.lower, f.upper) for f in features]
     stated = [part for item in given for part in item.conditions(features)]
     return [part for part in stated if isinstance(part, LinearConditions | QuadraticCondition)]
+
+
+def undrawn(explainer: Explainer) -> list[Constraint]:
+    """List the constraints that `conditions_of` leaves out, and no ellipsoid shows."""
+    drawn = (LinearConditions, QuadraticCondition)
+    return [
+        item
+        for item in map(as_constraint, explainer.constraints)
+        if not isinstance(item, Plausible)
+        and not (
+            item.is_stated
+            and all(isinstance(part, drawn) for part in item.conditions(explainer.features))
+        )
+    ]
 
 
 def feature_scale(explainer: Explainer) -> dict[str, float]:
