@@ -30,8 +30,8 @@ from counterlvq.types import Status
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
-# Smaller shares are said to be below it, and larger ones above what is left of 1.
-_LEAST_SHARE = 0.001
+# Smaller percentages are said to be below it, and larger ones above what is left of 100.
+_LEAST_PERCENT = 0.1
 
 
 @final
@@ -467,9 +467,11 @@ def _emptied(values: Floats, gaps: NDArray[np.bool_] | None) -> Floats:
 
 def _percent(share: float) -> str:
     """Write a share in percent; it is not rounded to none or to all."""
-    if 0 < share < _LEAST_SHARE:
-        return f"<{_LEAST_SHARE:.1%}"
-    return f">{1 - _LEAST_SHARE:.1%}" if 1 - _LEAST_SHARE < share < 1 else f"{share:.1%}"
+    if 0 < 100 * share < _LEAST_PERCENT:
+        return f"<{_LEAST_PERCENT}%"
+    if 0 < 100 * (1 - share) < _LEAST_PERCENT:
+        return f">{100 - _LEAST_PERCENT}%"
+    return f"{share:.1%}"
 
 
 def _size(use: FeatureUse) -> str:
