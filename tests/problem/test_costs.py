@@ -527,6 +527,11 @@ def test_bad_switches_are_refused_in_words(cost: Any, switches: Any, words: tupl
         assert word in str(caught.value)
 
 
+def test_weights_in_the_place_of_switches_are_told_where_to_go() -> None:
+    with pytest.raises(clvq.InvalidInputError, match=r"Weights of numbers are for Manhattan"):
+        clvq.Euclidean(np.ones(3))  # type: ignore[arg-type]
+
+
 def test_switches_are_shown_and_share_no_memory_with_the_caller() -> None:
     given = {"job": 2.0, "home": {("rent", "own"): 3.0}}
     for cost in (clvq.Manhattan([1.0], given), clvq.Euclidean(given)):

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
+from counterlvq.numeric.arrays import (
+    Floats,
+    finite_matrix,
+    finite_vector,
+    read_only,
+    real_number,
+    told,
+)
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
@@ -544,8 +551,9 @@ def _checked_switches(switches: Switches | None) -> Switches:
         return {}
     if not isinstance(switches, Mapping):
         raise InvalidInputError(
-            f"switches is {switches!r}; expected a mapping from feature to price, such as "
-            f"{{'job': 2.0}} or {{'job': {{('clerk', 'nurse'): 2.0}}}}."
+            f"switches is {told(switches)}; expected a mapping from feature to price, such as "
+            f"{{'job': 2.0}} or {{'job': {{('clerk', 'nurse'): 2.0}}}}. Weights of numbers are for "
+            f"Manhattan(weights), or Mahalanobis(np.diag(weights)) for squared changes."
         )
     pairs: Iterable[tuple[Any, Any]]
     for feature, price in switches.items():
