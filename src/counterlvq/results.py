@@ -451,8 +451,8 @@ class Counterfactual:
 
         What there is none of is None, or an empty list. Infinite and missing numbers become None;
         labels that JSON does not know, such as dates, become text. `reason` says why there is no
-        answer, `found_by` how one was found. All of it is about `x`, in full precision:
-        `response` is `exact_reply`.
+        answer, `found_by` how one was found; the attribute `reason` says either. All of
+        it is about `x`, in full precision: `response` is `exact_reply`.
 
         Parameters
         ----------

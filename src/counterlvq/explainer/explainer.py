@@ -88,7 +88,7 @@ class Explainer(OneRow):
         typically the training table, whose dtypes say so and whose values say in which ranges
         numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
         columns that a pipeline encodes have the levels that the encoder knows, and all others
-        are real numbers.
+        are real numbers: of a column of true and false, answers may lie between 0 and 1.
     threshold : float, optional
         The probability, score or predicted number from which a model for two classes says the
         second one, or a regressor the upper side: short for ``Thresholded(model, threshold)``,
