@@ -82,7 +82,7 @@ def train(
     Columns of text become categories, one indicator per level, or days where all are dates such as
     2024-05-31. The accuracy is measured on rows that the model has not seen; the model that is
     saved is the one that was measured. The file also holds a summary of the table, by which
-    `explain` measures changes and keeps numbers in the ranges that were seen: medians, deviations,
+    `explain` measures changes and keeps numbers in their usual ranges: medians, deviations,
     quantiles and shares, but no row.
 
     Rows without a class are left out. Where other values are missing, the model takes the median of
