@@ -275,7 +275,7 @@ def test_interrupt_ends_a_process_whose_threads_compile() -> None:
     with process:
         try:
             assert process.stdout is not None
-            assert process.stdout.readline() == "compiling\n"
+            assert process.stdout.readline().startswith("compiling")  # said by two threads
             process.send_signal(signal.SIGINT)
             _, err = process.communicate(timeout=20)
         finally:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from threading import Event, Lock
 from typing import TypeVar
 
@@ -19,6 +19,8 @@ from counterlvq.presentation.progress import Counts, progress_bar
 
 __all__ = ["run_blocks", "workers"]
 
+# Seconds between two looks: a signal that comes just before a wait without an end is not heard.
+_LOOK = 0.1
 
 Block = TypeVar("Block", bound=Sized)
 
@@ -88,6 +90,8 @@ def _run_threads(blocks: Iterator[Block], work: Callable[[Block], None], jobs: i
     with ThreadPoolExecutor(jobs) as pool:
         try:  # from the first thread on: an interrupt may come before the last one is there
             running = [pool.submit(serve) for _ in range(jobs)]
+            while wait(running, _LOOK).not_done:
+                pass
             for future in running:
                 future.result()
         finally:
