@@ -282,10 +282,15 @@ def test_numbers_in_order_are_not_taken_from_names(kind: str) -> None:
     table = TABLES[kind](("b", "a", "c"))
     with pytest.raises(clvq.InvalidInputError, match=r"prototypes is a .* names, but is read by"):
         clvq.PrototypeModel(table, ["x", "y", "z"])
-    with pytest.raises(
-        clvq.InvalidInputError, match="weights is a Series whose entries have names"
-    ):
-        clvq.Manhattan(pd.Series({"b": 1.0, "a": 2.0}))
+
+
+def test_weights_with_names_are_read_by_them() -> None:
+    weights = {"b": 1.0, "a": 2.0, "c": 3.0}
+    by_series, by_dict = (clvq.Manhattan(told) for told in (pd.Series(weights), weights))
+    assert repr(by_series) == repr(by_dict)
+    model = clvq.PrototypeModel(np.eye(3), ["x", "y", "z"], None, ["a", "b", "c"])
+    found = clvq.Explainer(model, by_series).explain([1.0, 0.0, 0.0], target="y")
+    assert found.cost == pytest.approx(1.0)  # b is the cheapest
 
 
 @pytest.mark.parametrize(
