@@ -70,30 +70,26 @@ def test_most_questions_need_few_features() -> None:
     assert sum(each is not None for each in found) >= 2
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_a_search_that_begins_with_few_proves_the_same(
-    seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_begins_with_few_proves_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seen_space, "_LEAST_WIDTH", 1)
     monkeypatch.setattr(seen_space, "_LEAST_PLAIN", 1)
-    question = draw("per prototype", "l1", seed, d=6)
-    answers, used = [], []
-    watched = low_rank.over_few
-    for least in (1, 99):
-        monkeypatch.setattr(low_rank, "LEAST_WIDTH", least)
-        monkeypatch.setattr(
-            low_rank, "over_few", lambda *told: used.append(watched(*told)) or used[-1]
-        )
-        explainer = question.explainer("global")
-        cf = explainer.explain(question.x, question.target)
-        assert explainer.verify(cf) == cf.lower_bound
-        answers.append(cf)
-    assert used
-    one, other = answers
-    assert one.status == other.status
-    if one.status == "optimal":
-        assert one.lower_bound <= other.cost * (1 + 1e-9)
-        assert other.lower_bound <= one.cost * (1 + 1e-9)
+    used, watched = [], low_rank.over_few
+    monkeypatch.setattr(low_rank, "over_few", lambda *told: used.append(watched(*told)) or used[-1])
+    for seed in range(6):
+        question = draw("per prototype", "l1", seed, d=6)
+        answers = []
+        for least in (1, 99):
+            monkeypatch.setattr(low_rank, "LEAST_WIDTH", least)
+            explainer = question.explainer("global")
+            cf = explainer.explain(question.x, question.target)
+            assert explainer.verify(cf) == cf.lower_bound
+            answers.append(cf)
+        one, other = answers
+        assert one.status == other.status
+        if one.status == "optimal":
+            assert one.lower_bound <= other.cost * (1 + 1e-9)
+            assert other.lower_bound <= one.cost * (1 + 1e-9)
+    assert used  # not by each: some are settled by a coarse bound
 
 
 def test_its_proofs_pass_the_exact_checker() -> None:
