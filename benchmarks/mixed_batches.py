@@ -253,9 +253,9 @@ def markdown(results: dict[str, Any]) -> str:
         f"{where['platform']}, {where['cores']} cores, load average before "
         f"{where['load_before'][0]:.1f}. Time of the processor, one thread, the model's own "
         f"`predict` included, the median of three batches. Rows with the same levels share what "
-        f"is prepared for them, so that the number of combinations counts. Left over: rows that the compiled search left to the "
-        f"one that is not. MILP: `scipy.optimize.milp` on the first rows, one program per target "
-        f"prototype, without any proof.\n",
+        f"is prepared for them, so that the number of combinations counts. Left over: rows that "
+        f"the compiled search left to the one that is not. MILP: `scipy.optimize.milp` on the "
+        f"first rows, one program per target prototype, without any proof.\n",
         row(["problem", "cost", "features", "rows", "combinations", "per row", "proved",
              "left over", "MILP, median", "times as fast", "optima differ by"]),
         row(["---"] * 2 + ["---:"] * 9),
