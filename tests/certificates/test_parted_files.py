@@ -116,6 +116,30 @@ def test_few_changes_levels_and_local_metrics(tmp_path: Path) -> None:
         assert line["answer"]["status"] == "optimal"
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_a_column_that_stays_gains_nothing_where_the_input_breaks_its_bound(
+    norm: str, tmp_path: Path
+) -> None:
+    points = [[2, 4, -2], [0, -3, 1], [0, -3, -4], [1, -3, 3], [1, -4, -4]]
+    model = clvq.PrototypeModel(points, ["a", "b", "b", "b", "a"], None, ["x", "y", "z"])
+    price = clvq.Manhattan(increase=[2, 3, 2], decrease=[5, 2, 1])
+    # Below its bound y alone leads to the far "a"; the near one is above.
+    rules = [clvq.Bounds("y", upper=-3), clvq.AtMost(1)]
+    explainer = clvq.Explainer(model, price, rules, confidence=clvq.Noise(0.5, norm))
+    cf = explainer.explain([1.0, -2.75, 2.75], target="a")
+    path = tmp_path / "stays.jsonl"
+    header, line = filed(explainer, cf, path)
+    assert line["answer"]["status"] == "optimal"
+    assert line["answer"]["lower_bound"] == pytest.approx(cf.cost, rel=1e-6)
+    parts = [node for part in line["proof"]["parts"] for node in part["proof"]["counted"]]
+    assert any(cell["kind"] == "single" for part in parts for cell in part.get("cells", ()))
+
+    def allow_two_changes(values: list[Any]) -> None:
+        values[0]["question"]["constraints"][-1]["count"] = 2
+
+    assert "does not follow" in changed(path, [header, line], allow_two_changes)
+
+
 @pytest.mark.parametrize("cost", ["l1", "largest"])
 @pytest.mark.parametrize("rule", ["noise l2", "similarity", "drift"])
 def test_no_answer_is_proved(rule: str, cost: str, tmp_path: Path) -> None:

@@ -1535,6 +1535,7 @@ class Asked:
         self.rights = [self._right(row) for row in self.seen.rows]
         self.leads: dict[tuple[int, int], Q] = {}
         self.roots: dict[End, Box | None] = {}
+        self.stays = frozenset[int]()  # coordinates of columns that stay as they are
         self.solved: list[tuple[Form, Q]] | None = None
 
     def proof(self, item: Any) -> Told:
@@ -2316,8 +2317,9 @@ class Asked:
     def _holding(self, columns: frozenset[int]) -> Asked:
         """Ask the same with some columns as they are."""
         out = copy(self)
+        out.stays = frozenset(c for j in columns for c in self.seen.spans[j])
         low, high = map(list, self.sides)
-        for c in [c for j in columns for c in self.seen.spans[j]]:
+        for c in out.stays:
             low[c], high[c] = max(low[c], ZERO), min(high[c], ZERO)
         out.sides, out.roots = self._touching(low, high), {}
         out.slacks = out._slacks()
@@ -2375,7 +2377,9 @@ class Asked:
         """Cost of overtaking one rival: what is missing over what a unit of cost can gain."""
         seen, (low, high) = self.seen, self.sides
         behind = seen.scores[i] - seen.scores[k] + self.stepped_lead(i, k)
-        n = [ZERO if low[c] == high[c] == 0 else s for c, s in enumerate(seen.slope(i, k))]
+        # What stays gains nothing. Where the input breaks a bound, the ends of that cross.
+        n = [ZERO if c in self.stays or low[c] == high[c] == 0 else s
+             for c, s in enumerate(seen.slope(i, k))]  # fmt: skip
         if behind <= 0:
             return ZERO
         if not any(n):
