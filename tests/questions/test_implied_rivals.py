@@ -254,3 +254,45 @@ def _towards(rival: np.ndarray, point: np.ndarray, own: np.ndarray) -> float:
     """Positive where a rival has drifted so that its plane does not touch the rule."""
     step = point - rival
     return float((rival - own) @ step + step @ step)
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan([2, 10]), clvq.Chebyshev([2, 10])])
+def test_a_rival_that_rounding_parts_from_the_prototype_leaves_no_value_of_a_grid(
+    cost: clvq.Cost, tmp_path: Path
+) -> None:
+    """The metric maps both to 8.5 but for a last digit, and whole numbers to whole numbers."""
+    points, metric = [[3.5, 0.25], [2.5, 0.1 * 3]], [[1, 20], [2, 40]]
+    model = clvq.PrototypeModel(points, ["a", "b"], metric, ["n", "v"])
+    columns = [
+        clvq.Feature("n", "whole", lower=-1, upper=3),
+        clvq.Feature("v", lower=0, upper=0.4, decimals=1),
+    ]
+    rule, path = clvq.RelativeSimilarity(0.5), tmp_path / "proof.jsonl"
+    explainer = clvq.Explainer(model, cost, features=clvq.Features(columns), confidence=rule)
+    own, other = model.distances(np.array(list(product(range(-1, 4), np.arange(5) / 10)))).T
+    assert not (1.5 * own <= 0.5 * other).any()
+    cf = explainer.explain([3.0, 0.4], target="a")
+    assert cf.status is clvq.Status.INFEASIBLE
+    assert explainer.verify(cf) == np.inf
+    clvq.save_certificate(cf, path, explainer)  # a warning is an error here
+    assert clvq.verify_certificates(path)[0].verified
+
+
+@pytest.mark.parametrize("gap", [2.0**-42, 2.0**-24])
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()])
+def test_a_rival_next_to_the_prototype_leaves_room_there_alone(
+    cost: clvq.Cost, gap: float, tmp_path: Path
+) -> None:
+    points = [[0.7, 0.25], [0.7 + gap, 0.25 + 3 * gap], [3, 2]]
+    model = clvq.PrototypeModel(points, ["a", "b", "b"], feature_names=["u", "v"])
+    for theta in (0.05, 0.5, 0.9):
+        rule, path = clvq.RelativeSimilarity(theta), tmp_path / "proof.jsonl"
+        there = clvq.Explainer(model, cost, confidence=rule).explain([2.0, 1.0], target="a")
+        assert there.status.has_answer
+        # The ball lies within some 60 times the gap of the prototype.
+        np.testing.assert_allclose(there.x, points[0], rtol=0, atol=100 * gap)
+        beside = clvq.Explainer(model, cost, ["u >= 1"], confidence=rule)
+        cf = beside.explain([2.0, 1.0], target="a")
+        assert cf.status is clvq.Status.INFEASIBLE
+        clvq.save_certificate(cf, path, beside)
+        assert clvq.verify_certificates(path)[0].verified

@@ -298,6 +298,8 @@ CUSHION_SHARES = (1.0, 2.0**-4, 2.0**-8)
 # By which share a rival that such a confidence implies is put farther off than it could be, so that
 # rounding leaves it implied. That it is, is checked exactly.
 RIVAL_SLACK = 2.0**-34
+# Where rounding leaves no such rival, one is put this share of the way to the point to be left out.
+LOOSER_RIVAL = 2.0**-10
 # This near, in steps, it is on the grid but for the rounding of a solver.
 HELD = 1e-12
 # A box that costs this share of the best answer is not worth searching. No bound rests on it.

@@ -25,6 +25,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
 from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import (
+    LOOSER_RIVAL,
     NO_ROOM,
     RIVAL_CUSHION,
     RIVAL_SLACK,
@@ -56,6 +57,13 @@ class KeptApart(Confidence):
     @abstractmethod
     def implied_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
         """Find the implied rival that bounds the cell of i against k best at a point, (d,)."""
+
+    def looser_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
+        """Find one farther off than `implied_at`, that still leaves out the point, (d,).
+
+        For where rounding leaves none nearer; None if there is none.
+        """
+        return None
 
     @abstractmethod
     def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
@@ -212,16 +220,30 @@ class RelativeSimilarity(KeptApart):
         What is left of the cell is a ball in the metric, around ``w_i - s (w_k - w_i)`` with
         ``s = (1 - theta) / (2 theta)``; the rival is the mirror of w_i in a plane that touches it.
         """
-        away = model.prototypes[k] - model.prototypes[i]
         if self.theta == 0.0:
             return np.asarray(model.prototypes[k])
+        return self._mirrored(model, i, k, y, 0.0)
+
+    def looser_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
+        """Find the mirror of w_i in a plane a little of the way from it to the point, (d,).
+
+        Where a rival all but lies on w_i, the ball is smaller than the rounding of its center.
+        """
+        return None if self.theta == 0.0 else self._mirrored(model, i, k, y, LOOSER_RIVAL)
+
+    def _mirrored(
+        self, model: PrototypeModel, i: int, k: int, y: Floats, share: float
+    ) -> Floats | None:
+        """Mirror w_i in a plane that touches the ball, or at least a share of the way to y."""
+        away = model.prototypes[k] - model.prototypes[i]
         s = (1.0 - self.theta) / (2.0 * self.theta)
         normal = y - model.prototypes[i] + s * away
         length = _length(model, normal)
         if length == 0.0:
             return None
         radius = np.sqrt(1.0 - self.theta**2) / (2.0 * self.theta) * _length(model, away)
-        side = radius - s * _dot(model, away, normal) / length
+        offset = s * _dot(model, away, normal) / length
+        side = max(radius - offset, share * (length - offset))
         reach = 2.0 * side / length * (1.0 + RIVAL_SLACK)
         return np.asarray(model.prototypes[i] + reach * normal)
 

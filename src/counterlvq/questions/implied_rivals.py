@@ -175,6 +175,12 @@ def is_apart(rule: KeptApart, model: PrototypeModel, i: int, y: Floats) -> bool:
     return all(rule.keeps(own, model.exact_distance(y, k)) for k in _rivals(model, i))
 
 
+def _is_implied_by(rule: KeptApart, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
+    """Whether a point is a rival that the rule implies; one on the prototype says nothing."""
+    is_usable = bool(np.isfinite(point).all() and (point != model.prototypes[i]).any())
+    return is_usable and rule.implies(model, i, k, point)
+
+
 def against(asked: Asks, i: int, points: Floats, rivals: Sequence[int]) -> Asks:
     """Ask about one prototype against points in the place of its rivals."""
     model = asked.model
@@ -300,10 +306,12 @@ class _Cell:
         for k in _rivals(model, i):
             if enough.keeps(own, model.exact_distance(y, k)):
                 continue
-            point = rule.implied_at(model, i, k, y)
-            if point is not None and np.isfinite(point).all() and rule.implies(model, i, k, point):
-                more.append(point)
-                whose.append(k)
+            for find in (rule.implied_at, rule.looser_at):
+                point = find(model, i, k, y)
+                if point is not None and _is_implied_by(rule, model, i, k, point):
+                    more.append(point)
+                    whose.append(k)
+                    break
         if not more:
             return False
         self.rivals = [*self.rivals, *whose]
