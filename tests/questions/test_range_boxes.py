@@ -288,3 +288,69 @@ def test_a_tie_that_a_foreign_predict_decides_is_a_range_of_its_own(offset: floa
         seen.append((cf.x[0] == 2.0 + offset, len(found["x0"]) == 1))
     assert seen[0] == (seen[0][0],) * 2
     assert seen[1] == (seen[1][0],) * 2
+
+
+def missed(weights: Sequence[float], point: Point, limit: float) -> tuple[Fraction, Fraction]:
+    """By how much a point misses a row, and the numbers that meet in it."""
+    terms = [a * b for a, b in zip(exact(weights), exact(point), strict=True)]
+    given = Fraction(float(limit))
+    return sum(terms, -given), sum(map(abs, terms), abs(given))
+
+
+@pytest.mark.parametrize("b_is_real", [False, True])
+def test_decimals_that_meet_a_limit_but_for_rounding_are_in_the_range(b_is_real: bool) -> None:
+    """0.1 + 0.2 keeps a limit of 0.3, as a corner of a box too, wherever the answer lies."""
+    b = clvq.Feature("b") if b_is_real else clvq.Feature("b", decimals=1)
+    features = clvq.Features([clvq.Feature("a", decimals=1), b])
+    model = clvq.PrototypeModel([[0.0, 0.0], [0.29, 0.3]], ["no", "yes"], None, ["a", "b"])
+    by_rounding = 0
+    for weights, tenths in product([(1, 1), (3, 1), (1, 7), (0.7, 0.1)], range(3, 12)):
+        limit = tenths / 10 * sum(weights) / 2
+        row = clvq.Linear({"a": weights[0], "b": weights[1]}, "<=", limit)
+        rules = [row, clvq.Bounds("a", 0.1, 1.0), clvq.Bounds("b", 0.1, 1.0)]
+        explainer = clvq.Explainer(model, clvq.Manhattan([1, 3]), rules, features=features)
+        cf = explainer.explain([0.0, 0.0], target="yes")
+        if not cf.status.has_answer:
+            continue
+        (low, high), (bottom, top) = explainer.ranges(cf, units={"a": 0.01, "b": 1}).values()
+        for point in product((low, high), (bottom, top)):
+            over, size = missed(weights, point, limit)
+            assert over <= size * Fraction(2) ** -50
+            assert model.predict([point])[0] == "yes"
+            assert min(point) >= 0.1 - 2.0**-53
+            assert max(point) <= 1.0
+            by_rounding += over > 0
+        ends = [(round(high * 10 + 1) / 10, top)]
+        if not b_is_real:
+            ends.append((high, round(top * 10 + 1) / 10))
+        for point in ends:
+            over, size = missed(weights, point, limit)
+            assert max(point) > 1.0 or over > size * Fraction(2) ** -50, (weights, limit)
+    assert by_rounding
+
+
+def test_what_meets_in_a_row_is_taken_where_a_range_ends() -> None:
+    """The answer has a value of 0 where the range ends at 0.2, which misses the limit by more."""
+    model = clvq.PrototypeModel(
+        [[0, 0, 0.4], [0.25, 0.5, 0.45], [0.625, 4, 0.2], [-0.125, 4, 0.35]],
+        ["0", "2", "0", "1"],
+        np.diag([4.0, 1.0, 10.0]),
+        ["a", "b", "c"],
+    )
+    features = clvq.Features(
+        [
+            clvq.Feature("a", step=0.25, lower=-0.5, upper=0.5),
+            clvq.Feature("b", "whole", lower=0, upper=4),
+            clvq.Feature("c", decimals=1, lower=0, upper=0.5),
+        ]
+    )
+    rules = ["c >= 0.1", "10*c + 4*a <= 2"]
+    explainer = clvq.Explainer(model, clvq.Manhattan([12, 1, 40]), rules, features=features)
+    cf = explainer.explain([0.5, 1, 0])
+    ends = {"a": (-0.5, 0.0), "b": {2, 3, 4}, "c": (0.1, 0.2)}
+    assert cf.x.tolist() == [0.0, 2.0, 0.1]
+    assert dict(explainer.ranges(cf)) == ends
+    for a, b, c in product(*ends.values()):  # all of them keep the rules of the same explainer
+        assert not explainer.explain([a, b, c]).broken
+    # A value that is a step further breaks them.
+    assert explainer.explain([0.0, 2, 0.3]).broken

@@ -145,7 +145,7 @@ class Acceptance:
         out = Judged(np.empty(n, dtype=bool), np.empty(n), np.empty(n), np.empty(n))
         give = 0.0 if strict else INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
-        reach, squares = self._reach(X), self._squares(Y, X)
+        reach, squares = self.reach(X), self._squares(Y, X)
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
         template = self.template
         for quadric in template.quadrics:
@@ -159,7 +159,7 @@ class Acceptance:
             out.good[at] = self._keep_what_applies(Y[at], X[at], give, reach[at])
         return out
 
-    def _reach(self, X: Floats) -> Floats:
+    def reach(self, X: Floats) -> Floats:
         """How large a value counts in what gives way by rounding, (n, d); (n, 0) without a grid.
 
         Proofs over boxes spare what is off by rounding of numbers as large as the box or, where a

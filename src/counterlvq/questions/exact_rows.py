@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import isfinite
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING
+from counterlvq.numeric.tolerances import FIRST_PULL, INEQUALITY_ROUNDING, SAFE
 from counterlvq.programs.conditions import LinearConditions
+from counterlvq.programs.grids import Slacks
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["ExactRows", "Levels", "held_columns", "listed_values", "required_levels", "rows_around"]
@@ -23,12 +24,31 @@ __all__ = ["ExactRows", "Levels", "held_columns", "listed_values", "required_lev
 Exact = list[Fraction]
 # Slices of coordinates of which one may be 1, and which ones that are; None for none of them.
 Levels = Sequence[tuple[slice, Sequence[int | None]]]
-# How far an answer misses a row, in all and as a share of what meets in it, and the size of that
-# beside the values of a point.
-Miss = tuple[Fraction, Fraction, Fraction]
-_NONE = (Fraction(0), Fraction(0), Fraction(0))
+# What a point may miss of the numbers that meet in a row. It is a little less than what counts of
+# an answer, whose sizes are summed in floats.
+_SHARE = Fraction(INEQUALITY_ROUNDING) / Fraction(SAFE)
 # By how much more ends are pulled in each time that a row does not hold.
 _PULL_GROWTH = 8.0
+
+
+class Leeway(NamedTuple):
+    """By how much points may miss a constraint that they keep but for rounding."""
+
+    missed: Fraction = Fraction(0)  # by the answer, which is one
+    share: Fraction = Fraction(0)  # of what meets there, and at least what may be of any point
+    given: Fraction = Fraction(0)  # size of what meets beside the values of a point
+    most: Fraction | None = Fraction(0)  # where sides have a least difference; see `Slacks`
+    least: Fraction = Fraction(0)
+
+    def of_answer(self, size: Fraction) -> Fraction:
+        """Return what the answer misses, in all or as a share of values of this size."""
+        return min(self.missed, self.share * (size + self.given))
+
+    def of_any(self, size: Fraction) -> Fraction:
+        """Return what any point with values of this size may miss."""
+        whole = size + self.given
+        own = _SHARE * whole
+        return own if self.most is None else min(own, max(self.most, self.least * whole))
 
 
 @final
@@ -41,7 +61,8 @@ class ExactRows:
     loses_ties: NDArray[np.bool_]  # (cells,) rows of a cell in which the rival wins a tie
     needs: tuple[Fraction, ...]  # what has to be left in rows of a cell
     is_strict: tuple[bool, ...]  # or whether anything has
-    misses: tuple[Miss, ...]  # what rounding leaves of constraints that the answer misses by it
+    leeways: tuple[Leeway, ...]  # what constraints give way by
+    reach: Floats  # (d,) how large a value counts in that
     held: NDArray[np.bool_]  # (d,) coordinates that other conditions than these are about
     barred: NDArray[np.bool_]  # (d,) coordinates that have to be 0
     lower: Floats  # (d,) bounds of single coordinates
@@ -59,10 +80,9 @@ class ExactRows:
             ),
         )
 
-    def room(self, k: int, low: Floats, high: Floats, levels: Levels = ()) -> Fraction:
+    def room(self, k: int, low: Floats, high: Floats) -> Fraction:
         """Return what the corner of a box that is worst for a row leaves of it; finite ends."""
-        row, right = self.exact[k]
-        return right - self._most(row, low, high, levels)[0]
+        return self.exact[k][1] - self._most(k, low, high, ())[0]
 
     def hold(self, low: Floats, high: Floats, levels: Levels = ()) -> bool:
         """Whether every row holds at every point of a box; decided in rational numbers.
@@ -73,36 +93,40 @@ class ExactRows:
         rows = range(len(self.exact))
         return bool((low <= high).all()) and all(self.holds(k, low, high, levels) for k in rows)
 
-    def holds(self, k: int, low: Floats, high: Floats, levels: Levels = ()) -> bool:
+    def holds(
+        self, k: int, low: Floats, high: Floats, levels: Levels = (), *, is_strict: bool = False
+    ) -> bool:
         """Whether one row does.
 
-        An answer may miss a constraint by rounding, as a share of the numbers that meet in it.
-        What misses it no more, as a share and in all, is as good. The worst corner decides that
-        too: on the way from it a row gains more than the share loses.
+        A constraint may be missed by rounding, as a share of the numbers that meet in it; if
+        `is_strict`, by no more than the answer misses it, as a share and in all. The worst corner
+        decides that too: on the way from it a row gains more than the share loses.
         """
         row, right = self.exact[k]
         if any(
             value and not isfinite(low[j] if value < 0 else high[j]) for j, value in row_of(row)
         ):
             return False
-        most, size = self._most(row, low, high, levels)
+        most, size = self._most(k, low, high, levels)
         room = right - most
         if k < self.loses_ties.size:
             return room > 0 if self.is_strict[k] else room >= self.needs[k]
-        missed, share, given = self.misses[k]
-        return room >= -min(missed, share * (size + given))
+        leeway = self.leeways[k]
+        return room >= -leeway.of_answer(size) or (not is_strict and room >= -leeway.of_any(size))
 
-    @staticmethod
-    def _most(row: Exact, low: Floats, high: Floats, levels: Levels) -> tuple[Fraction, Fraction]:
+    def _most(self, k: int, low: Floats, high: Floats, levels: Levels) -> tuple[Fraction, Fraction]:
         """Return the largest value of a row in a box, and the size of what meets in it there."""
+        row = self.exact[k][0]
         apart = {j for span, _ in levels for j in range(span.start, span.stop)}
         most, size = Fraction(0), Fraction(0)
         for j, value in row_of(row):
             if j not in apart:
-                part = value * Fraction(float(high[j] if value > 0 else low[j]))
-                most, size = most + part, size + abs(part)
+                end = float(high[j] if value > 0 else low[j])
+                most += value * Fraction(end)
+                size += abs(value) * Fraction(min(abs(end), float(self.reach[j])))
         for _, points in levels:
-            most += max(Fraction(0) if p is None else row[p] for p in points)
+            part = max(Fraction(0) if p is None else row[p] for p in points)
+            most, size = most + part, size + abs(part)
         return most, size
 
     @cached_property
@@ -122,12 +146,13 @@ class ExactRows:
     ) -> tuple[Floats, Floats]:
         """Pull ends towards a smaller box in which every row holds, until each holds in all.
 
-        Row by row, and only the ends that count in it: a smaller box never breaks a row.
+        Row by row, and only the ends that count in it: a smaller box never breaks a row. Where any
+        number will do there is one that keeps a row to the last digit.
         """
         low, high = low.copy(), high.copy()
         for k, signs in enumerate(self.signs):
             share = FIRST_PULL
-            while not self.holds(k, low, high) and share <= 1.0:
+            while not self.holds(k, low, high, is_strict=True) and share <= 1.0:
                 for ends, own, way in ((high, middle[1], 1), (low, middle[0], -1)):
                     counts = (signs == way) & (ends != own)
                     width = ends[counts] - own[counts]
@@ -148,24 +173,23 @@ def rows_around(
     prototype: int,
     x: Floats,
     y: Floats,
+    reach: Floats,
     *,
     is_exact: bool,
 ) -> ExactRows:
     """State the cell of a prototype and the constraints on the way from x to y, exactly.
 
     A model that decides ties itself (`is_exact`) gives them to the prototype that stands first.
+    No value counts for more than its `reach` in what constraints give way by.
     """
     exact = [*_cell(model, rivals, prototype)]
     loses_ties = rivals < prototype if is_exact else np.ones(len(exact), dtype=bool)
-    misses = [_NONE] * len(exact)
+    leeways = [Leeway()] * len(exact)
     for rows in (template.inequalities, template.bounds):
         exact += _stated(rows, x)
-        misses += [
-            _miss(*row, size, y)
-            for row, size in zip(exact[len(misses) :], _sizes(rows, x), strict=True)
-        ]
+        leeways += _leeways(exact[len(leeways) :], rows, template.grid.slacks(rows.A), x, y, reach)
     exact += _least_changes(template, x, y)
-    misses += [_NONE] * (len(exact) - len(misses))
+    leeways += [Leeway()] * (len(exact) - len(leeways))
     fixed = template.fixed
     at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
     barred = (fixed.A[at_zero] != 0).any(axis=0)
@@ -178,7 +202,8 @@ def rows_around(
         loses_ties,
         (Fraction(0),) * loses_ties.size,
         (False,) * loses_ties.size,
-        tuple(misses),
+        tuple(leeways),
+        reach,
         held,
         barred,
         lower,
@@ -306,11 +331,26 @@ def _sizes(rows: LinearConditions, x: Floats) -> list[Fraction]:
     ]
 
 
-def _miss(row: Exact, right: Fraction, size: Fraction, y: Floats) -> Miss:
-    missed = max(_dot(row, _fractions(y)) - right, Fraction(0))
-    whole = size + sum((abs(a * b) for a, b in zip(row, _fractions(y), strict=True)), Fraction(0))
-    share = Fraction(INEQUALITY_ROUNDING)
-    return missed, max(share, missed / whole) if whole else share, size
+def _leeways(
+    stated: Sequence[tuple[Exact, Fraction]],
+    rows: LinearConditions,
+    slacks: Slacks,
+    x: Floats,
+    y: Floats,
+    reach: Floats,
+) -> list[Leeway]:
+    """Say what rows may be missed by, as `Acceptance.judged` does of answers."""
+    answer, counted = _fractions(y), _fractions(np.minimum(np.abs(y), reach))
+    out = []
+    for (row, right), given, most, least in zip(
+        stated, _sizes(rows, x), slacks.most.tolist(), slacks.least.tolist(), strict=True
+    ):
+        missed = max(_dot(row, answer) - right, Fraction(0))
+        whole = given + _dot([abs(value) for value in row], counted)
+        share = max(_SHARE, missed / whole) if whole else _SHARE
+        end = Fraction(most) / Fraction(SAFE) if isfinite(most) else None
+        out.append(Leeway(missed, share, given, end, Fraction(least) / Fraction(SAFE)))
+    return out
 
 
 def _fractions(values: Floats) -> Exact:

@@ -84,7 +84,10 @@ class RangeBox:
         question = view.answers.question(x, wished_prototypes(view.model, cf.target, -1))
         is_exact = rules.says is None and not view.model.is_refereed
         rivals = question.cells.rivals
-        rows = rows_around(view.model, template, rivals, at.prototype, x, y, is_exact=is_exact)
+        counts = np.full(y.size, inf) if template.is_continuous else rules.reach(x[None, :])[0]
+        rows = rows_around(
+            view.model, template, rivals, at.prototype, x, y, counts, is_exact=is_exact
+        )
         moving &= ~(rows.held | rows.barred)
         near = np.abs(x) + np.abs(y) + question.spread
         doubt, is_away = Doubted(rules, asked.margin or 0.0), side == "away"
