@@ -466,3 +466,28 @@ def test_ranges_of_another_answer_are_not_said_of_this_one() -> None:
     more = clvq.Explainer(model, constraints=["b <= 9", "a <= 9"])
     for asked in (explainer, more):
         assert cf.text(ranges=asked.ranges(cf)).endswith(" to 9.")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("digits", [1, 2, 4, 8])
+@pytest.mark.parametrize("given", ["rule", "feature"])
+def test_no_number_that_is_printed_passes_a_limit_by_its_last_digit(
+    sign: int, digits: int, given: str
+) -> None:
+    """What was seen in a column has all digits, and may be all that the label leaves of it."""
+    tie = 0.00138
+    limit = sign * (tie + digits * float(np.spacing(tie)))
+    ends = {"upper": limit} if sign > 0 else {"lower": limit}
+    model = clvq.PrototypeModel([[0.0], [2.0 * sign * tie]], ["no", "yes"], None, ["a"])
+    rules = [clvq.Bounds("a", **ends)] if given == "rule" else []
+    features = clvq.Features([clvq.Feature("a", **(ends if given == "feature" else {}))])
+    explainer = clvq.Explainer(model, clvq.Manhattan(), rules, features=features)
+    cf = explainer.explain([0.0], target="yes")
+    found = explainer.ranges(cf)
+    low, high = found["a"]
+    told = re.findall(r"-?\d[\d.e-]*\d", found.text())
+    assert told
+    for text in (*told, cf.shown.changes[0].after):
+        assert low <= float(text) <= high
+        assert abs(float(text)) <= abs(limit)
+        assert model.predict([[float(text)]])[0] == "yes"

@@ -212,7 +212,8 @@ class OneRow(Asked):
     ) -> tuple[bool, float]:
         """Whether `shown` is an answer for `row` that costs at most `most`, and what it costs.
 
-        Constraints have to hold as of any answer, and the user's own model is asked.
+        Constraints have to hold as of any answer, and the user's own model is asked. A number
+        passes no limit by rounding either: the limit itself can be typed.
         """
         if isinstance(self.confidence, KeptApart):
             return self._check_apart(self.confidence, row, target, shown, most)
@@ -231,7 +232,7 @@ class OneRow(Asked):
             cost = float(judged.cost[0])
             if self.prices.takes_largest:
                 cost = largest_change(view, row, shown)[0]
-            if not cost <= most:
+            if not cost <= most or view.template.passes_limits(y, x):
                 return False, cost
             target_mask = wished_prototypes(view.model, target, -1)
             answer = view.rules.accepts(y, x, target_mask, judged=judged)

@@ -212,6 +212,23 @@ class ProgramTemplate:
         return lower, upper
 
     @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Limits of each feature that were given as numbers, whatever the input, (d,) each."""
+        given = (np.abs(self.bounds.A).sum(axis=1) == 1.0) & ~self.bounds.R.any(axis=1)
+        no_input, rows = np.zeros(self.w.size), self.bounds.among(given)
+        columns, ends, rising = _ends(rows, no_input)
+        lower, upper = np.full((2, self.w.size), [[-np.inf], [np.inf]])
+        np.minimum.at(upper, columns[rising], ends[rising])
+        np.maximum.at(lower, columns[~rising], ends[~rising])
+        return lower, upper
+
+    def passes_limits(self, y: Floats, x: Floats) -> bool:
+        """Whether a number that changes, and has no steps, lies beyond a limit, if by a digit."""
+        lower, upper = self.limits
+        is_beyond = (y < lower) | (y > upper)
+        return bool((is_beyond & (y != x) & (self.grid.step == 0)).any())
+
+    @cached_property
     def is_bounded(self) -> NDArray[np.bool_]:
         """Which features have a smallest and a largest allowed value, (d,)."""
         A, steady = self.bounds.A, (self.fixed.A != 0).any(axis=0)
