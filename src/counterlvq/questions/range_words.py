@@ -16,6 +16,8 @@ __all__ = ["range_words", "value_range"]
 
 # Significant digits that are tried for an end that is shown.
 _DIGITS = range(4, 18)
+# Share of its ends up to which a range reads as one value.
+_HAIR = 1e-14
 
 
 def range_words(feature: Feature, found: Any, wording: Wording, shown: float | None) -> str:
@@ -27,6 +29,8 @@ def range_words(feature: Feature, found: Any, wording: Wording, shown: float | N
     'income from 2,983.03 to 5,032 EUR'
     >>> range_words(Feature("income", decimals=0), (3855.555555557041, inf), Wording(), 3856.0)
     'income of at least 3,856'
+    >>> range_words(Feature("hue"), (1.28, 1.2800000000000002), Wording(), 1.28)
+    'hue at 1.28'
     >>> range_words(Feature("term", "whole", step=12), frozenset({12, 24, 36}), Wording(), 12.0)
     'term from 12 to 36 in steps of 12'
     """
@@ -49,11 +53,18 @@ def value_range(feature: Feature, found: Any, wording: Wording, shown: float | N
     unit = "" if feature.kind is Kind.DATE else unit
     if found[0] == found[1]:
         return f"at {low}{unit}"
+    if feature.is_real and shown is not None and _is_hair(*found) and found[0] <= shown <= found[1]:
+        return f"at {_value(feature, shown, wording)}{unit}"
     if feature.kind is Kind.WHOLE and feature.grid not in (None, 1.0):
         unit += f" in steps of {wording.value(feature, feature.grid)}"
     if low is None:
         return "anywhere" if high is None else f"up to {high}{unit}"
     return f"of at least {low}{unit}" if high is None else f"from {low} to {high}{unit}"
+
+
+def _is_hair(low: float, high: float) -> bool:
+    """Whether a range is as wide as a few last digits of its ends: a value for whoever reads it."""
+    return high - low <= _HAIR * max(abs(low), abs(high)) < inf
 
 
 def _value(feature: Feature, value: Any, wording: Wording) -> str:
