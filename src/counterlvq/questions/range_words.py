@@ -16,8 +16,6 @@ __all__ = ["range_words", "value_range"]
 
 # Significant digits that are tried for an end that is shown.
 _DIGITS = range(4, 18)
-# Share of its ends up to which a range reads as one value.
-_HAIR = 1e-14
 
 
 def range_words(feature: Feature, found: Any, wording: Wording, shown: float | None) -> str:
@@ -63,8 +61,8 @@ def value_range(feature: Feature, found: Any, wording: Wording, shown: float | N
 
 
 def _is_hair(low: float, high: float) -> bool:
-    """Whether a range is as wide as a few last digits of its ends: a value for whoever reads it."""
-    return high - low <= _HAIR * max(abs(low), abs(high)) < inf
+    """Whether the ends of a range differ in their last digits at most: one value for a reader."""
+    return f"{low:.14g}" == f"{high:.14g}"
 
 
 def _value(feature: Feature, value: Any, wording: Wording) -> str:
