@@ -129,9 +129,16 @@ class Branching(CellSearch):
             self._start(from_input=True)
             self._take_back()
         evidence = self._contradiction()
-        if self._cost == np.inf and evidence is None:
-            self._look_far()
-        queue = self._plant(evidence)
+        queue = [] if evidence is None else self._plant(evidence)
+        if evidence is not None and not self._shows_it():
+            # What a row misses by rounding alone it keeps: there may be answers after all.
+            self._nodes.clear()
+            self._roots.clear()
+            self._unseen, evidence = 0, None
+        if evidence is None:
+            if self._cost == np.inf:
+                self._look_far()
+            queue = self._plant(None)
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, self._next(queue))
             self._tell(queue)
@@ -172,6 +179,10 @@ class Branching(CellSearch):
             return None
         question = self.question
         return refutation(question.template, question.x, question.convex)
+
+    def _shows_it(self) -> bool:
+        """Whether what is planted shows by itself that no cell holds an answer."""
+        return self._forest().excludes_all(self.question, self.margin or 0.0)
 
     def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
         """Queue the whole box of each cell, with multipliers that need no relaxation."""
